@@ -19,11 +19,14 @@ from adalayers.comparisons import FIRST, Comparison
 from adalayers.results.interim_analyses import InterimAnalysis
 from adalayers.results.intervals import TOLERANCE
 from adalayers.tasks.metrics import bounds
-from reports.evidence import convergence, prediction_hashes, tables
+from reports.evidence import prediction_hashes, tables
+from reports.evidence.convergence import BestSoFar
 from reports.evidence.holm import BETTER, OPEN, SAME, WORSE, Decision, Estimate, Step, decide, paired
 from reports.reading.load import Plan
 
 HIGHER, LOWER = "higher", "lower"
+OF_MODELS = ("mix/entropy", "convergence_step")
+"""What is compared besides scores: neither has a good direction."""
 
 FIELDS = (
     *("kind", "arm", "control", "at", "primary", "metric", "split", "n", "difference", "low", "high"),
@@ -84,7 +87,8 @@ class Claim(Comparison):
         if self.verdict is not None or self.estimate is None or self.low is None or self.high is None:
             return SAME if self.tie else self.verdict or OPEN
         if self.low > 0 or self.high < 0:
-            return BETTER if self.low > 0 else WORSE
+            up, down = (HIGHER, LOWER) if self.metric in OF_MODELS else (BETTER, WORSE)
+            return up if self.low > 0 else down
         small = self.estimate.smallest is not None and (self.at_most or 0.0) < self.estimate.smallest
         return SAME if small else OPEN
 
@@ -148,30 +152,21 @@ def claims(
 
 def contrasts(
     trials: pd.DataFrame,
-    steps: pd.DataFrame,
+    best: BestSoFar,
     plan: Plan,
     analyses: Sequence[InterimAnalysis],
     error: float,
 ) -> list[Claim]:
-    """Compare the entropy of p~ (of arms that learn it) and the step of convergence.
+    """Compare the entropy of p~ (of arms that learn it), and the steps to a score that both sides reach.
 
-    steps: as from `convergence.convergence`.
+    best: as from `convergence.best_so_far`.
     Their verdicts are `higher`, `lower` or `not enough evidence`: neither measure has a good direction
     or a smallest effect of interest. No study stops by them, so they are of the last analysis.
     """
-    # Comparing only the seeds on which both arms converged would pick the easy seeds: an arm with a
-    # censored trial gets no interval and no verdict, its difference is over the others.
-    lost = steps[(steps["state"] == convergence.CENSORED) & steps["seed"].notna()]
-    censored = {str(arm): frozenset(map(int, rows["seed"])) for arm, rows in lost.groupby("arm")}
-    reached = steps.dropna(subset=["step", "seed"])
-    steps_of = {
-        str(arm): dict(zip(map(int, rows["seed"]), map(float, rows["step"]), strict=True))
-        for arm, rows in reached.groupby("arm")
-    }
     learned = set(tables.learning_arms(trials, plan))
     families = {
         "mix/entropy": Family(tables.values(trials, "mix/entropy")),
-        "convergence_step": Family(steps_of, untestable=censored),
+        "convergence_step": SpeedFamily({}, best=best),
     }
     words = {BETTER: HIGHER, WORSE: LOWER}
     return [
@@ -221,15 +216,16 @@ class Family:
 
     def seen(self, claim: Claim, analysis: InterimAnalysis | None) -> Claim:
         """Return what an analysis sees of a comparison; without one, all seeds there are, and nothing is tested."""
-        covered = analysis.covered if analysis else self.values
+        values = self._of(claim)
+        covered = analysis.covered if analysis else values
         seeds = [set(covered.get(arm, ())) for arm in claim.weights]
-        by_seed = differences(self.values, claim.weights, set.intersection(*seeds))
+        by_seed = differences(values, claim.weights, set.intersection(*seeds))
         last = max(set().union(*seeds), default=0)
         withheld = any(seed <= last for arm in claim.weights for seed in self.untestable.get(arm, ()))
         claim = replace(claim, n=len(by_seed), values=by_seed, withheld=withheld)
         if not by_seed:
             return claim
-        scale = max(abs(self.values[arm][seed]) for arm in claim.weights for seed in by_seed)
+        scale = max(abs(values[arm][seed]) for arm in claim.weights for seed in by_seed)
         tested = analysis and len(by_seed) >= FIRST and not withheld
         return replace(
             claim,
@@ -238,17 +234,30 @@ class Family:
             tie=max(map(abs, by_seed.values())) <= TOLERANCE * scale and self._tied(claim),
         )
 
+    def _of(self, claim: Comparison) -> Values:
+        return self.values
+
     def _tied(self, claim: Comparison) -> bool:
         """Whether predictions agree on six seeds or more, and on all there are, after an analysis too.
 
         Predictions that are alike while scores are not contradict each other: no ground for a tie.
         """
-        everything = differences(self.values, claim.weights)
+        everything = differences(self._of(claim), claim.weights)
         return (
             len(everything) >= FIRST
             and max(map(abs, everything.values())) <= TOLERANCE
             and prediction_hashes.tied(claim.weights, everything, self.answers)
         )
+
+
+@dataclass(frozen=True)
+class SpeedFamily(Family):
+    """Comparisons of steps to a score of their own."""
+
+    best: BestSoFar = BestSoFar({}, None)  # noqa: RUF009  # frozen
+
+    def _of(self, claim: Comparison) -> Values:
+        return self.best.steps(claim.weights)
 
 
 def differences(

@@ -5,6 +5,7 @@ A row of history is an evaluation (it has `val/*`) or, in between, the mix weigh
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 import numpy as np
@@ -18,9 +19,7 @@ SHARE = 0.95
 """Convergence: the first step at `baseline + SHARE * (own best - baseline)`."""
 
 AT_FIRST = 0.8
-"""Share of trials that converge at their first evaluation from which on steps say nothing."""
-AT_LAST = 0.5
-"""Share of trials that converge at their last evaluation, likewise."""
+"""Share of trials that have a common score at their first evaluation from which on steps say nothing."""
 
 REACHED, CENSORED, UNKNOWN = "reached", "censored", "no history"
 
@@ -81,48 +80,93 @@ def convergence_by_arm(each: pd.DataFrame, arm_table: pd.DataFrame) -> pd.DataFr
 
 
 @dataclass(frozen=True)
+class BestSoFar:
+    """The best validation score so far of every confirmed trial, by which arms are compared for speed.
+
+    curves: arm -> seed -> the steps of a trial's evaluations, and the best score up to each
+    baseline: the trivial model's score
+    """
+
+    curves: Mapping[str, Mapping[int, tuple[np.ndarray, np.ndarray]]]
+    baseline: float | None
+
+    def steps(self, arms: Iterable[str]) -> dict[str, dict[int, float]]:
+        """Return arm -> seed -> the step at which a trial first has a score that all trials of these arms reach.
+
+        It is `SHARE` of the way from the trivial score to the least of their bests. Nothing where one trial of them is
+        no better than the trivial model: then there is no such score.
+        """
+        of_arms = {arm: self.curves.get(arm, {}) for arm in arms}
+        bests = [float(scores[-1]) for curves in of_arms.values() for _, scores in curves.values()]
+        if self.baseline is None or not all(of_arms.values()) or min(bests) <= self.baseline:
+            return {}
+        score = min(min(bests), self.baseline + SHARE * (min(bests) - self.baseline))
+        return {
+            arm: {seed: float(steps[np.argmax(scores >= score)]) for seed, (steps, scores) in curves.items()}
+            for arm, curves in of_arms.items()
+        }
+
+
+def best_so_far(trials: pd.DataFrame, history: pd.DataFrame, plan: Plan) -> BestSoFar:
+    """Return the best scores so far of confirmed trials with history; a diverged one has the trivial model's."""
+    rows, curves = confirmed(trials), _curves(history, f"val/{plan.metric}")
+    by_arm: dict[str, dict[int, tuple[np.ndarray, np.ndarray]]] = {}
+    names = ("trial_id", "arm", "seed", "status")
+    for trial_id, arm, seed, status in zip(*(rows[name] for name in names), strict=True):
+        if pd.isna(seed):
+            continue
+        if status == "diverged" and plan.baseline is not None:
+            by_arm.setdefault(arm, {})[int(seed)] = np.zeros(1), np.full(1, plan.baseline)
+        elif (curve := curves.get(trial_id)) is not None:
+            scores = np.maximum.accumulate(curve[f"val/{plan.metric}"].to_numpy())
+            by_arm.setdefault(arm, {})[int(seed)] = curve["step"].to_numpy(), scores
+    return BestSoFar(by_arm, plan.baseline)
+
+
+@dataclass(frozen=True)
 class Pace:
-    """trials: those with a step of convergence; first, last: of them, those that converged at their first evaluation,
-    or at their last; once: those that were evaluated once.
+    """Whether the speed of arms can be compared.
+
+    trials: those of primary comparisons with a score that all trials of both sides reach, each comparison's counted
+    first: of them, those that have it at their first evaluation
+    without: primary comparisons without such a score
+    once: trials that were evaluated once
     """
 
     trials: int
     first: int
-    last: int
+    without: int
     once: int = 0
 
     @property
     def saturated(self) -> bool:
-        return self.first >= AT_FIRST * self.trials or self.last >= AT_LAST * self.trials
+        return self.first >= AT_FIRST * self.trials
 
     def sentence(self) -> str:
-        if self.trials and self.once == self.trials:
-            return (
-                "Every trial was evaluated once, so speed cannot be compared here; it would take more epochs."
-            )
-        if self.first < AT_FIRST * self.trials:
-            return (
-                f"{self.last} of {self.trials} trials were still gaining at their last evaluation, so speed cannot be "
-                "compared here; it would take more epochs."
-            )
+        if not self.trials:
+            return "no score above the trivial one is reached by all trials of both sides, so it cannot be compared."
+        if self.once == self.trials:
+            return "every trial was evaluated once, so it cannot be compared; it would take more epochs."
         return (
-            f"{self.first} of {self.trials} trials reach 95% of their own gain by their first evaluation, so speed "
-            "cannot be compared here; it would take a lower learning rate, or fewer training examples."
+            f"{self.first} of {self.trials} trials have the score that both sides reach at their first evaluation, so "
+            "it cannot be compared; it would take a lower learning rate, or fewer training examples."
         )
 
 
-def pace(each: pd.DataFrame, history: pd.DataFrame, plan: Plan) -> Pace:
-    """Return how many trials converge at their first evaluation, or at their last; each: as from `convergence`."""
-    rows = each[each["state"] == REACHED]
-    score = f"val/{plan.metric}"
-    if rows.empty or not {"step", score} <= set(history.columns):
-        return Pace(0, 0, 0)
-    evaluated = history.dropna(subset=["step", score])
-    ends = evaluated.groupby("trial_id")["step"].agg(["min", "max"]).reindex(rows["trial_id"])
-    first = rows["step"].to_numpy() <= ends["min"].to_numpy()
-    last = (rows["step"].to_numpy() >= ends["max"].to_numpy()) & ~first
-    once = ends["min"].to_numpy() == ends["max"].to_numpy()
-    return Pace(len(rows), int(first.sum()), int(last.sum()), int(once.sum()))
+def pace(best: BestSoFar, plan: Plan) -> Pace:
+    """Return whether the speed of arms can be compared."""
+    trials = first = without = once = 0
+    for comparison in plan.comparisons:
+        arms = comparison.weights
+        if not comparison.primary or not all(best.curves.get(arm) for arm in arms):
+            continue
+        reached = best.steps(arms)
+        without += not reached
+        for arm, by_seed in reached.items():
+            trials += len(by_seed)
+            once += sum(len(best.curves[arm][seed][0]) == 1 for seed in by_seed)
+            first += sum(bool(step <= best.curves[arm][seed][0][0]) for seed, step in by_seed.items())
+    return Pace(trials, first, without, once)
 
 
 def _curves(history: pd.DataFrame, score: str) -> dict[str, pd.DataFrame]:

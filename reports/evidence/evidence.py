@@ -31,7 +31,7 @@ from reports.evidence import (
     tables,
     variants,
 )
-from reports.evidence.convergence import Pace
+from reports.evidence.convergence import BestSoFar, Pace
 from reports.reading.factors import in_order
 from reports.reading.frames import numbers, records, searched
 from reports.reading.load import Loaded, Plan
@@ -200,13 +200,18 @@ class Evidence:
         ]
 
     @cached_property
-    def claims(self) -> list[claiming.Claim]:
+    def example_variances(self) -> dict[int, float]:
+        """Place of a claim -> the variance of its difference over draws of examples, where that can be had."""
         variances = {index: variance.mean for index, variance in self._examples[0].items()}
         if self.split == "val":  # on whose very examples a search chose its best
             searched = {arm.name for arm in self.plan.arms if arm.role in ("best", "tuned")}
             of_others = {index for index, claim in enumerate(self.over_seeds) if not claim.arms & searched}
             variances = {index: variances[index] for index in variances.keys() & of_others}
-        return claiming.with_examples(self.over_seeds, variances)
+        return variances
+
+    @cached_property
+    def claims(self) -> list[claiming.Claim]:
+        return claiming.with_examples(self.over_seeds, self.example_variances)
 
     @property
     def claims_json(self) -> list[dict[str, Any]]:
@@ -220,12 +225,17 @@ class Evidence:
 
     @cached_property
     def pace(self) -> Pace:
-        """Whether trials converge so early, or so late, that their steps say nothing."""
-        return convergence.pace(self.convergence, self.history, self.plan)
+        """Whether the speed of arms can be compared."""
+        return convergence.pace(self.best_so_far, self.plan)
+
+    @cached_property
+    def best_so_far(self) -> BestSoFar:
+        """The best validation score so far of every confirmed trial."""
+        return convergence.best_so_far(self.trials, self.history, self.plan)
 
     @cached_property
     def contrasts(self) -> list[claiming.Claim]:
-        return claiming.contrasts(self.trials, self.convergence, self.plan, self.analyses, self.error)
+        return claiming.contrasts(self.trials, self.best_so_far, self.plan, self.analyses, self.error)
 
     @cached_property
     def analyses(self) -> list[InterimAnalysis]:

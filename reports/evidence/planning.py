@@ -6,7 +6,7 @@ import math
 from collections.abc import Mapping
 
 import numpy as np
-from scipy import stats
+from scipy import special, stats
 
 from adalayers.comparisons import FIRST
 from reports.evidence.prediction_hashes import PredictionHashes
@@ -58,7 +58,23 @@ def chance(seeds: int, effect: float, level: float) -> float:
     return float(stats.nct.sf(critical, seeds - 1, effect * math.sqrt(seeds)))
 
 
-def seeds_for(effect: float, level: float) -> int | None:
-    """Return how many seeds find a difference nine times in ten; None: over `MOST_SEEDS`. Arguments as of `chance`."""
-    wanted = (seeds for seeds in range(FIRST, MOST_SEEDS + 1) if chance(seeds, effect, level) >= CHANCE)
+def seeds_for(effect: float, sd: float, level: float, variance: float = 0.0) -> int | None:
+    """Return how many seeds find a difference nine times in ten; None: over `MOST_SEEDS`.
+
+    Args:
+        effect: The difference.
+        sd: The standard deviation of its paired differences.
+        level: The error of the two-sided test.
+        variance: Of the difference over draws of test examples, which seeds do not lower.
+    """
+    wanted = (
+        seeds
+        for seeds in range(FIRST, MOST_SEEDS + 1)
+        if chance(seeds, effect / max(math.hypot(sd, math.sqrt(seeds * variance)), 1e-9), level) >= CHANCE
+    )
     return next(wanted, None)
+
+
+def resolution(variance: float, level: float) -> float:
+    """Return the half-width that the choice of test examples alone gives a two-sided interval, whatever the seeds."""
+    return -float(special.ndtri(level / 2)) * math.sqrt(variance)

@@ -332,7 +332,7 @@ def _mix(info: Info) -> list[str]:
 
 
 def _speed(info: Info) -> list[str]:
-    if not info.pace.trials:
+    if not info.pace.trials and not (info.pace.without and info.plan.factors):
         return []
     if info.pace.saturated:
         return [f"**Speed**: {info.pace.sentence()}"]
@@ -344,7 +344,8 @@ def _speed(info: Info) -> list[str]:
     if not parts and not info.plan.factors:
         return []
     return [
-        f"**Speed** (steps to 95% of a trial's own gain): {'; '.join(parts) or 'no comparison is decided'}."
+        "**Speed** (steps to a score that both sides reach in all trials): "
+        f"{'; '.join(parts) or 'no comparison is decided'}."
     ]
 
 

@@ -85,8 +85,8 @@ def section(info: Info) -> list[str]:
         figure_link("learning_curves", "Best validation score so far over training steps, by arm"),
         folded("Convergence of each arm", len(rows), table(heads, rows)),
         *compared_table(info.contrasts, info.plan, "steps", digits=0),
-        "Differences in steps are over seeds on which both converged; an arm with a censored trial gets no interval, "
-        "because the seeds left would be the easy ones."
+        "Differences are in steps to one score of both sides: 95% of the way from the trivial model's to the least of "
+        "all their trials' bests; none where a trial is no better than the trivial model."
         if info.contrasts
         else "",
     ]

@@ -5,25 +5,30 @@ from __future__ import annotations
 import argparse
 import math
 import shlex
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+import pandas as pd
 
 from adalayers.comparisons import FIRST, IMPORTANCES_NAMED_FROM
 from adalayers.results.interim_analyses import InterimAnalysis
+from adalayers.results.other_studies import TAKEN_FROM
 from adalayers.results.study_file import splits_in_words
 from reports.evidence.claims import Claim
 from reports.evidence.evidence import Evidence
 from reports.evidence.holm import SAME
-from reports.evidence.planning import MOST_SEEDS, seeds_for
+from reports.evidence.planning import MOST_SEEDS, resolution, seeds_for
 from reports.evidence.tables import confirmed
 from reports.parts.cells import named
 from reports.parts.part import Part
 from reports.reading.frames import numbers
 from reports.reading.load import Plan
-from reports.words.text import count, escape, fenced, listed, number
+from reports.words.text import code, count, escape, fenced, listed, number, several
 
 OWN_SPREAD_FROM = 6
 """Pairs of seeds from which on a comparison's own spread is known well enough to plan with."""
+OTHER_SEEDS = 1000
+"""How far from this study's the seeds lie that are named for another."""
 UNREACHED = f"more than {MOST_SEEDS}"
 
 
@@ -42,6 +47,9 @@ class Info:
             to answer; else None.
         six: Seconds that what is missing of six seeds would train.
         files: Of the user's own data, the files of each split and those that are not used.
+        variances: By a comparison's key, the variance of its difference over draws of test examples.
+        examples: How many there are, in words.
+        taken: How many confirmed trials are those of other studies, in words.
     """
 
     claims: tuple[Claim, ...]
@@ -56,6 +64,9 @@ class Info:
     scheduler: str = ""
     files: str = ""
     six: float = 0.0
+    variances: Mapping[tuple[object, ...], float] = field(default_factory=dict)
+    examples: str = ""
+    taken: str = ""
 
     @property
     def open(self) -> list[Claim]:
@@ -78,6 +89,9 @@ def info(evidence: Evidence) -> Info:
         evidence.loaded.study.request.scheduler,
         splits_in_words(dataset.roles, dataset.unused) if dataset.source.startswith("local:") else "",
         _seconds_to_six(evidence),
+        {evidence.claims[place].key: variance for place, variance in evidence.example_variances.items()},
+        f"{dataset.examples.get(evidence.split_name, 0):,} {evidence.split_name} examples",
+        _taken(confirmed(evidence.trials)),
     )
 
 
@@ -104,7 +118,10 @@ def section(info: Info) -> list[str]:
         if info.until_decided
         else "",
         _unseen_failures(info.claims),
+        _resolution(info),
         _seeds_for_smallest_effect(info),
+        f"{info.taken}Another `--label` alone trains these seeds again; a second witness takes another `--seed`, "
+        f"such as {info.plan.seed + OTHER_SEEDS}, too.",
     ]
     return [listed(filter(None, sentences)), *_next(info)]
 
@@ -121,6 +138,45 @@ def _unseen_failures(claims: Sequence[Claim]) -> str:
     )
 
 
+def _taken(trials: pd.DataFrame) -> str:
+    """Say how many trials other studies trained: what these found and what is found here rest on the same."""
+    if TAKEN_FROM not in trials.columns:
+        return ""
+    sources = trials[TAKEN_FROM].dropna().value_counts()
+    told = several(
+        f"{n} of {len(trials)} trials are those of {code(source)}" for source, n in sources.items()
+    )
+    return f"{told}: no second witness. " if told else ""
+
+
+def _too_coarse(info: Info) -> dict[tuple[object, ...], float]:
+    """Return the comparisons that no number of seeds decides for other examples, by key, each with its resolution.
+
+    That is what the choice of test examples alone leaves open, where it is more than the smallest effect.
+    """
+    halves = {
+        claim.key: resolution(info.variances[claim.key], claim.level)
+        for claim in info.open
+        if claim.level and claim.key in info.variances
+    }
+    return {key: half for key, half in halves.items() if half > (info.plan.smallest_effect or math.inf)}
+
+
+def _resolution(info: Info) -> str:
+    """Say where the test examples are too few for the smallest effect, and how many would do."""
+    halves, effect = _too_coarse(info).values(), info.plan.smallest_effect
+    if not halves or not effect:
+        return ""
+    span = " to ".join(
+        f"±{half}" for half in dict.fromkeys(number(end) for end in (min(halves), max(halves)))
+    )
+    return (
+        f"The choice of these {info.examples} alone leaves {span} open in {len(halves)} of "
+        f"{count(len(info.open), 'open comparison')}, more than {effect:g}: for other examples more seeds decide "
+        f"nothing there, up to {math.ceil((max(halves) / effect) ** 2)} times as many examples would."
+    )
+
+
 def _seeds_for_smallest_effect(info: Info) -> str:
     """Return how many seeds find the smallest effect of interest, by the spread of what was seen.
 
@@ -130,8 +186,9 @@ def _seeds_for_smallest_effect(info: Info) -> str:
         return ""
     kinds = {"factor": "an averaged effect of a factor", "arm": "one arm against another"}
     seeds: dict[str, list[int | None]] = {}
+    coarse = _too_coarse(info)
     for claim in info.open:
-        if claim.level and claim.kind in kinds and not claim.withheld:
+        if claim.level and claim.kind in kinds and not claim.withheld and claim.key not in coarse:
             seeds.setdefault(claim.kind, []).append(_seeds_needed(claim, info))
     if not seeds:
         return ""
@@ -190,18 +247,23 @@ def _more_seeds(info: Info) -> list[str]:
         return [f"What is open {why}; the same command continues:", fenced(_again(info.command), "sh")]
     if max(claim.n for claim in paired) < FIRST:
         return _six(paired, info)
-    seeds, within = _seeds(paired, info)
+    coarse = _too_coarse(info)
+    fine = [claim for claim in paired if claim.key not in coarse]
+    if not fine:
+        return [f"More test examples, not seeds, for {count(len(paired), 'open comparison')}."]
+    seeds, within = _seeds(fine, info)
     if seeds is None:
         return [
-            f"To find {info.plan.smallest_effect:g} in {count(len(paired), 'open comparison')} would take more than "
-            f"{MOST_SEEDS} seeds: more examples, or a larger `--smallest-effect` in a study of its own, is the better "
-            "next step."
+            f"To find {info.plan.smallest_effect:g} in {count(len(fine), 'open comparison')} would take more than "
+            f"{MOST_SEEDS} seeds{'' if len(fine) == len(paired) else '; the others take more test examples'}."
         ]
-    more = len(paired) - within
-    rest = f" ({more} more would take over {seeds} seeds)" if more else ""
+    more = len(fine) - within
+    others = {f"{more} more would take over {seeds} seeds": more}
+    others[f"{len(paired) - len(fine)} take more test examples, not seeds"] = len(paired) - len(fine)
+    rest = "; ".join(text for text, n in others.items() if n)
     effect = f"{info.plan.smallest_effect:g}" if info.plan.smallest_effect else "a difference"
     return [
-        f"The next run, to find {effect} in {count(within, 'open comparison')}{rest}:",
+        f"The next run, to find {effect} in {count(within, 'open comparison')}{f' ({rest})' if rest else ''}:",
         fenced(_changed(info.command, "--until-decided", seeds=str(seeds)), "sh"),
     ]
 
@@ -236,7 +298,8 @@ def _seeds_needed(claim: Claim, info: Info) -> int | None:
     assert spread is not None
     assert claim.level is not None
     own = claim.sd if claim.n >= OWN_SPREAD_FROM else None
-    return seeds_for(effect / max(own or spread * math.hypot(*claim.weights.values()), 1e-9), claim.level)
+    sd = own or spread * math.hypot(*claim.weights.values())
+    return seeds_for(effect, sd, claim.level, info.variances.get(claim.key, 0.0))
 
 
 def _again(command: str) -> str:

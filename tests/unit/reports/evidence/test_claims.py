@@ -10,7 +10,7 @@ from scipy import stats
 
 from adalayers.results.interim_analyses import PLANNED, InterimAnalysis
 from reports.evidence.claims import Claim, claims, contrasts, differences, undecided, with_examples
-from reports.evidence.convergence import CENSORED, REACHED
+from reports.evidence.convergence import BestSoFar
 from reports.evidence.evidence import Evidence
 from reports.evidence.prediction_hashes import answers
 from reports.reading.load import Plan, load
@@ -350,7 +350,7 @@ def test_entropy_is_compared_among_arms_that_learn_it():
     table["mix/entropy"] = [entropy[arm] + 0.01 * rng.normal() for arm in table["arm"]]
     table.loc[table["arm"] == "fixed", "config/mix"] = "last"
     of = plan(names)
-    made = contrasts(table, steps(table), of, analysed(names, 6), PLANNED)
+    made = contrasts(table, speeds(table), of, analysed(names, 6), PLANNED)
     assert [(claim.metric, claim.arm) for claim in made] == [
         ("mix/entropy", "a"),
         ("convergence_step", "a"),
@@ -369,34 +369,36 @@ def test_other_measures_are_of_the_last_analysis_whatever_an_earlier_one_said():
     ]
     table.loc[table["arm"] == "a", "mix/entropy"] += late
     made = analysed(("control", "a"), 6, 9)
-    first, last = (contrasts(table, steps(table), PAIR, made[:count], PLANNED)[0] for count in (1, 2))
+    first, last = (contrasts(table, speeds(table), PAIR, made[:count], PLANNED)[0] for count in (1, 2))
     assert (first.verdict, first.n) == ("lower", 6)
     assert (last.verdict, last.n) == ("not enough evidence", 9)
 
 
-def steps(table):
-    """Return steps of convergence: 100 for the control, more by about 50 for the others."""
-    late = (table["arm"] != "control") * (50 + table["seed"])
-    return table[["arm", "seed"]].assign(step=100 + late, state=REACHED)
+def speeds(table, *, best=1.0, baseline=0.0, **own):
+    """Return curves of scores that rise evenly over 200 steps to `best`, or an arm's `own`, and then stay."""
+    grid = np.arange(10, 401, 10)
+    curves = {}
+    for arm, seed in zip(table["arm"], table["seed"], strict=True):
+        at = 1.0 if arm == "control" else 1.0 / (1.5 + seed / 100)
+        curves.setdefault(arm, {})[seed] = grid, own.get(arm, best) * np.minimum(1, at * grid / 200)
+    return BestSoFar(curves, baseline)
 
 
-def test_an_arm_with_a_censored_trial_has_a_difference_of_steps_but_no_verdict():
+def test_speed_is_steps_to_a_score_that_all_trials_of_both_sides_reach():
+    """Control: its 95% after 190 of 200 steps. The other takes 1.51 to 1.57 times as long, seen every ten steps."""
     table = trials(noise(7, ("control", "a")))
     made = analysed(("control", "a"), 7)
-    reached = steps(table)
-    whole = contrasts(table, reached, PAIR, made, PLANNED)[-1]
-    assert (whole.verdict, whole.difference) == ("higher", pytest.approx(54))
-    reached.loc[(reached["arm"] == "a") & (reached["seed"] == 1), ["step", "state"]] = [np.nan, CENSORED]
-    part = contrasts(table, reached, PAIR, made, PLANNED)[-1]
-    assert (part.n, part.difference) == (6, pytest.approx(54.5))
-    assert (part.low, part.p_value, part.verdict) == (None, None, "not enough evidence")
+    whole = contrasts(table, speeds(table), PAIR, made, PLANNED)[-1]
+    later = np.ceil(19 * (1.5 + np.arange(1, 8) / 100)) * 10 - 190
+    assert (whole.verdict, whole.difference) == ("higher", pytest.approx(later.mean()))
+    # Of half the gain: the control is there after half of its steps, however much more it gains later.
+    half = contrasts(table, speeds(table, a=0.5), PAIR, made, PLANNED)[-1]
+    assert half.difference == pytest.approx((np.ceil(19 * (1.5 + np.arange(1, 8) / 100)) * 10 - 100).mean())
 
 
-def test_a_trial_that_is_censored_later_takes_nothing_from_an_earlier_analysis():
-    table = trials(noise(9, ("control", "a")))
-    made = analysed(("control", "a"), 6, 9)
-    reached = steps(table)
-    reached.loc[(reached["arm"] == "a") & (reached["seed"] == 8), ["step", "state"]] = [np.nan, CENSORED]
-    early, late = (contrasts(table, reached, PAIR, made[:count], PLANNED)[-1] for count in (1, 2))
-    assert (early.n, early.low is None) == (6, False)
-    assert (late.n, late.low is None) == (8, True)
+def test_nothing_is_fast_where_one_side_is_at_the_trivial_score():
+    table = trials(noise(7, ("control", "a")))
+    made = analysed(("control", "a"), 7)
+    for best in (speeds(table, a=0.3, baseline=0.3), BestSoFar({}, 0.0), speeds(table, baseline=None)):
+        none = contrasts(table, best, PAIR, made, PLANNED)[-1]
+        assert (none.n, none.difference, none.verdict) == (0, None, "not enough evidence")

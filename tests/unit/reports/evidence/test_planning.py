@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from reports.evidence.planning import chance, seeds_for, spread
+from reports.evidence.planning import chance, resolution, seeds_for, spread
 
 
 def scores(*rows: list[float]) -> dict[str, dict[int, float]]:
@@ -63,7 +63,20 @@ def test_the_chance_of_one_analysis_is_the_power_of_its_t_test():
 
 def test_seeds_for_an_effect_find_it_nine_times_in_ten():
     for effect, level in ((2.2, 0.004), (1.0, 0.04)):
-        seeds = seeds_for(effect, level)
+        seeds = seeds_for(effect, 1.0, level)
+        assert seeds_for(effect / 100, 0.01, level) == seeds
         assert chance(seeds - 1, effect, level) < 0.9 <= chance(seeds, effect, level)
-    assert seeds_for(10.0, 0.04) == 6  # no verdict comes of fewer
-    assert seeds_for(0.1, 0.004) is None
+    assert seeds_for(10.0, 1.0, 0.04) == 6  # no verdict comes of fewer
+    assert seeds_for(0.1, 1.0, 0.004) is None
+    assert seeds_for(0.1, 0.0, 0.004) == 6
+
+
+def test_what_the_choice_of_examples_leaves_open_no_number_of_seeds_closes():
+    """A standard error of 0.02 over examples at 5%: 1.96 x 0.02 beside an effect of 0.03, which seeds alone find."""
+    assert resolution(4e-4, 0.05) == pytest.approx(1.959964 * 0.02, rel=1e-6)
+    assert seeds_for(0.03, 0.01, 0.05) == 6
+    assert seeds_for(0.03, 0.01, 0.05, 4e-4) is None
+    few, more = seeds_for(0.03, 0.02, 0.05), seeds_for(0.03, 0.02, 0.05, 3e-5)
+    assert few < more
+    both = math.sqrt(0.02**2 / more + 3e-5)
+    assert chance(more, 0.03 / both / math.sqrt(more), 0.05) >= 0.9

@@ -103,10 +103,24 @@ def test_step_of_convergence(tmp_path):
     assert (summary["n"], summary["censored"], summary["without_history"]) == (2, 1, 1)
     assert (summary["low"], summary["high"], summary["median"]) == (30, math.inf, math.inf)
     assert any("no rows in `history.parquet`" in problem for problem in loaded.problems)
-    # A censored trial leaves its arm without an interval; here it is the control's, so every arm.
-    found = [claim for claim in Evidence(loaded).contrasts if claim.metric == "convergence_step"]
-    assert {claim.shown for claim in found} == {"not enough evidence"}
-    assert {claim.low for claim in found} == {None}
+    # A trial no better than the trivial model leaves no score to be reached; here it is the control's, so nowhere.
+    evidence = Evidence(loaded)
+    found = [claim for claim in evidence.contrasts if claim.metric == "convergence_step"]
+    assert {claim.n for claim in found if CONTROL in claim.arms} == {0}
+    assert evidence.pace.without == sum(claim.primary for claim in found if CONTROL in claim.arms)
+
+
+def test_a_diverged_trial_has_the_trivial_score_and_reaches_none(tmp_path):
+    made = MadeUp(seeds=2, search=0)
+    made.study["environment"]["dataset"]["baseline"]["val"] = 0.2
+    last = made.of("last")[1]
+    assert best_steps(made, tmp_path / "whole")["last"].keys() == {1, 2}
+    last["status"] = "diverged"
+    assert best_steps(made, tmp_path / "diverged") == {}
+
+
+def best_steps(made, folder):
+    return Evidence(read(made, folder)).best_so_far.steps(["last", CONTROL])
 
 
 def test_median_of_steps_counts_censored_as_last():

@@ -120,6 +120,30 @@ def test_what_a_failed_trial_withholds_waits_for_it_and_not_for_seeds(tmp_path, 
     assert commanded(following) == ["python", "studies/alpha_lambda.py", "--seeds", str(seeds)]
 
 
+def test_what_test_examples_leave_open_asks_for_more_of_them_and_not_for_seeds(tmp_path):
+    made = MadeUp(seeds=6, search=0, examples=20)
+    made.study["request"]["smallest_effect"] = 0.005
+    text = next_run(made, tmp_path)
+    assert "for other examples more seeds decide nothing there" in text
+    assert "test examples, not seeds" in text
+    assert "--smallest-effect" not in text
+    plenty = MadeUp(seeds=6, search=0, examples=20)
+    plenty.study["request"]["smallest_effect"] = 10.0
+    assert "more seeds decide nothing" not in next_run(plenty, tmp_path)
+
+
+def test_a_page_says_whose_trials_it_has_and_how_to_get_others(tmp_path):
+    made = MadeUp(seeds=3, search=0)
+    for row in made.of("last"):
+        row["taken_from"] = "alpha_lambda/minilm-cola"
+    made.study["request"]["seed"] = 5
+    text = next_run(made, tmp_path)
+    assert (
+        f"3 of {len(made.trials)} trials are those of `alpha_lambda/minilm-cola`: no second witness." in text
+    )
+    assert "another `--seed`, such as 1005" in text
+
+
 @pytest.mark.parametrize(("source", "said"), [("local:mine", True), ("nyu-mll/glue:cola", False)])
 def test_the_files_of_ones_own_data_are_named_by_role(tmp_path, source, said):
     made = MadeUp(seeds=3, search=0)
