@@ -15,7 +15,7 @@ prints its help pays for no pandas and no matplotlib.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -53,11 +53,15 @@ def write_cover(study_root: Folder | str | Path, folders: Iterable[Folder | str 
     return write.write_cover(study_root, folders)
 
 
-def undecided_arms(folder: Folder | str | Path) -> frozenset[str]:
+def undecided_arms(folder: Folder | str | Path, running: Collection[str] | None = None) -> frozenset[str]:
     """Return the arms that some primary comparison of a study needs more seeds of, from its files as they are.
 
     A comparison is decided once it is better, worse or within the smallest effect; one whose arms ran without
     giving a single pair of seeds is waited for no longer.
+
+    Args:
+        folder: Of the study.
+        running: The arms that can get seeds; None: all.
     """
     from reports.evidence.claims import undecided
     from reports.evidence.evidence import Evidence
@@ -66,4 +70,4 @@ def undecided_arms(folder: Folder | str | Path) -> frozenset[str]:
     evidence = Evidence(load(folder))
     trials = evidence.trials
     ended = trials[(trials["stage"] == "confirm") & (trials["status"] != "unfinished")]
-    return undecided(evidence.over_seeds, set(ended["arm"]))
+    return undecided(evidence.over_seeds, set(ended["arm"]), running)

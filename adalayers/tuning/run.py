@@ -77,7 +77,7 @@ class Reports(Protocol):
     def check(self) -> None: ...
     def write_report(self, folder: Folder, /) -> str: ...
     def write_cover(self, study_root: Folder, folders: list[Folder], /) -> str: ...
-    def undecided_arms(self, folder: Folder, /) -> Collection[str]: ...
+    def undecided_arms(self, folder: Folder, running: Collection[str], /) -> Collection[str]: ...
 
 
 def run_study(
@@ -171,7 +171,7 @@ class RunningCase:
         return True
 
     def _undecided_arms(self) -> Collection[str]:
-        arms = self._reports.undecided_arms(self.flushed())
+        arms = self._reports.undecided_arms(self.flushed(), {arm.name for arm in self.agenda.arms})
         if analyses := self.agenda.analyses():
             left = f"{len(arms)} arms go on" if arms else "all is decided"
             logger.info(f"{self._case.folder.name}: analysis after {analyses[-1].after} seeds: {left}")

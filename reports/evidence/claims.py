@@ -369,14 +369,20 @@ def with_examples(claims: Iterable[Claim], variances: Mapping[int, float]) -> li
     return widened
 
 
-def undecided(claims: Iterable[Claim], tried: Collection[str] = ()) -> frozenset[str]:
+def undecided(
+    claims: Iterable[Claim], tried: Collection[str] = (), running: Collection[str] | None = None
+) -> frozenset[str]:
     """Return the arms of the primary comparisons that are not decided.
 
-    tried: arms with trials that ended; a comparison of these that still has no pair of seeds is given up
+    Args:
+        claims: The claims.
+        tried: Arms with trials that ended; a comparison of these that still has no pair of seeds is given up.
+        running: Arms that can get seeds; a comparison with another, such as a search's earlier best, gets none.
     """
     return frozenset(
         arm
         for claim in claims
         if claim.primary and not claim.decided and (claim.n or not claim.arms <= {*tried})
+        if running is None or claim.arms <= {*running}
         for arm in claim.arms
     )

@@ -345,7 +345,7 @@ def _speed(info: Info) -> list[str]:
         return []
     return [
         "**Speed** (steps to a score that both sides reach in all trials): "
-        f"{'; '.join(parts) or 'no comparison is decided'}."
+        f"{several(parts, 3) or 'no comparison is decided'}."
     ]
 
 

@@ -151,7 +151,7 @@ def test_until_decided_adds_blocks_of_seeds_and_says_so(world, tmp_path):
 
 def test_until_decided_goes_on_for_what_is_open_across_cases(world, tmp_path, monkeypatch):
     """Each case has decided its own comparisons after six seeds; a mean over both within a millionth is open."""
-    monkeypatch.setattr(NoPages, "undecided_arms", lambda folder: ())
+    monkeypatch.setattr(NoPages, "undecided_arms", lambda folder, running: ())
     twin = shutil.copytree(world["dataset"], tmp_path / "twin")
     more = (
         *("--seeds", "8", "--until-decided", "--smallest-effect", "0.000001", "--set", "alpha=1"),

@@ -312,6 +312,9 @@ def test_undecided_arms_are_those_of_open_primary_comparisons_with_pairs():
     assert undecided([replace(claim, primary=False) for claim in made]) == frozenset()
     assert undecided(found(CELLS, noise(3), [])) == set(GRID)
     assert undecided([]) == frozenset()
+    assert undecided(made, names, {"control", "sure"}) == frozenset(), (
+        "an arm of an earlier search gets no seeds"
+    )
 
 
 # Trials without a score
