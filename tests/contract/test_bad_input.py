@@ -128,7 +128,10 @@ def test_a_dry_run_prints_a_plan_and_keeps_nothing(world, tmp_path, capsys):
     for word in ("trials", "cache", "memory", "disk", "time", "GPU-hours"):
         assert word in plan
     assert "cut         train 0, validation 0, test 0" in plan
-    assert f"data        {world['dataset']} (texts text; labels label); train = train, validation = " in plan
+    assert (
+        f"data        {world['dataset']} (texts text; labels label); train = train-00000-of-00001.parquet"
+        in plan
+    )
     assert "task        sequence classification; 2 labels: " in plan
     assert f"; from {world['backbone']}" in plan
     assert list(tmp_path.iterdir()) == []

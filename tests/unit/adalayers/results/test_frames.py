@@ -151,7 +151,7 @@ def test_the_example_notebook_runs(monkeypatch):
         (lambda claims: ["x"], r"claims\.json is missing, or of another type"),
         (lambda claims: [*claims[:2], {**claims[2], "n": "many"}], r"claims\.json\[2\]\.n"),
         (lambda claims: [{**claims[0], "difference": [1]}], r"claims\.json\[0\]\.difference"),
-        (lambda claims: [{**claims[0], "verdict": None}], r"claims\.json\[0\]\.verdict"),
+        (lambda claims: [{**claims[0], "verdict": 3}], r"claims\.json\[0\]\.verdict"),
         (lambda claims: [{name: claims[0][name] for name in ("arm", "difference")}], r"claims\.json\[0\]\."),
         (lambda claims: None, "claims.json"),
     ],
