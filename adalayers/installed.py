@@ -7,14 +7,16 @@ Workers find modules where their driver does, and compare a hash of their code w
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import hashlib
 import importlib
 import logging
 import os
+import signal
 import sys
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from importlib.machinery import PathFinder
 from importlib.util import module_from_spec
 from pathlib import Path
@@ -205,21 +207,37 @@ def load_added(entry: EntryPoint, use: Callable[[Any], Any] = lambda loaded: loa
     Raises:
         BadInput: It cannot be imported or used, asks to leave Python, or takes longer than `LOAD_SECONDS`.
     """
-    ended: list[tuple[Any, BaseException | None]] = []
-
-    def load() -> None:
-        try:
-            ended.append((use(entry.load()), None))
-        except BaseException as error:
-            ended.append((None, error))
-
-    thread = threading.Thread(target=load, name="adalayers-added", daemon=True)
-    thread.start()
-    thread.join(LOAD_SECONDS)
-    loaded, error = ended[0] if ended else (None, TimeoutError(f"it takes longer than {LOAD_SECONDS:g} s"))
+    error: BaseException | None = None
+    try:
+        with _in_time(LOAD_SECONDS):
+            loaded = use(entry.load())
+    except BaseException as raised:
+        error = raised
     if error is not None:
         raise BadInput(
             f"wanted {entry.value}, which {_package(entry)} adds to {entry.group}, it cannot be imported "
             f"({type(error).__name__}: {' '.join(str(error).split())[:300]}); repair that package, or uninstall it"
         ) from error
     return loaded
+
+
+@contextlib.contextmanager
+def _in_time(seconds: float) -> Iterator[None]:
+    """Raise `TimeoutError` in what takes longer. Only the main thread can be stopped so; elsewhere there is no limit.
+
+    Not in a thread of its own: that would wait for ever for a module which this one is just importing.
+    """
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+
+    def stop(number: int, frame: object) -> None:
+        raise TimeoutError(f"it takes longer than {seconds:g} s")
+
+    handler = signal.signal(signal.SIGALRM, stop)
+    before = signal.setitimer(signal.ITIMER_REAL, seconds)
+    try:
+        yield
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, *before)
+        signal.signal(signal.SIGALRM, handler)
