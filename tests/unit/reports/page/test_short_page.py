@@ -24,7 +24,7 @@ def page(made: MadeUp, tmp_path) -> str:
 @pytest.mark.parametrize("study", LIKE_NONE)
 def test_it_is_short_and_links_to_its_figures_alone(study, tmp_path):
     text = short_page(outcome(study, tmp_path)).text()
-    assert len(re.findall(r"\w+", re.sub(r"\]\([^)]*\)", "]", text))) <= 1020
+    assert len(re.findall(r"\w+", re.sub(r"\]\([^)]*\)", "]", text))) <= 1060
     figures = re.findall(r"\]\(figures/(\w+)\.png\)", text)
     assert 2 < len(figures) == len(set(figures)) <= 5
     assert len(re.findall(r"^\|(?: --- \|)+$", text, re.M)) <= 3
