@@ -24,14 +24,14 @@ SMALL = (
 )
 
 
-def dying(config, data=None, resources=None):
+def dying(config, data=None, resources=None, software=None):
     """Let the worker of a large group die, as where memory does not hold it."""
     if len(config["jobs"]) > 4:
         os._exit(1)
     trainable(config, data, resources or Resources())
 
 
-def unlucky(config, data=None, resources=None):
+def unlucky(config, data=None, resources=None, software=None):
     """Let a group's disk be full in its second epoch; once there is room, let it hang when it has gone on."""
     jobs, place = config["jobs"], Path(config["jobs"][0].work).parents[2]
     reports = itertools.count(1)
