@@ -207,18 +207,14 @@ def load_added(entry: EntryPoint, use: Callable[[Any], Any] = lambda loaded: loa
     Raises:
         BadInput: It cannot be imported or used, asks to leave Python, or takes longer than `LOAD_SECONDS`.
     """
-    error: BaseException | None = None
     try:
         with _in_time(LOAD_SECONDS):
-            loaded = use(entry.load())
-    except BaseException as raised:
-        error = raised
-    if error is not None:
+            return use(entry.load())
+    except BaseException as error:  # it may leave Python, or interrupt
         raise BadInput(
             f"wanted {entry.value}, which {_package(entry)} adds to {entry.group}, it cannot be imported "
             f"({type(error).__name__}: {' '.join(str(error).split())[:300]}); repair that package, or uninstall it"
         ) from error
-    return loaded
 
 
 @contextlib.contextmanager
