@@ -53,6 +53,9 @@ class MadeCase:
         self.log = RunLog(self.study.runs, self.record, self.study.environment, self.request)
         self.rng = np.random.default_rng(0)
 
+    def on_epoch(self, program: str, trials: int, epoch: float = 0.0, seconds: float = 0.0) -> None:
+        """Nothing: the line of progress is not measured."""
+
     def on_end(self, row: dict[str, Any]) -> None:
         self.agenda.total(), self.agenda.remaining()  # as the line of progress
         if self.record.written:
