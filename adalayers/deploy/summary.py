@@ -116,7 +116,7 @@ def study_summary(folder: str | Path, about: Mapping[str, Any]) -> StudySummary 
         # As on the page: a seed that diverged has the trivial model's score.
         baseline = study.environment.dataset.baseline
         floored = own_module("reports.reading.load").with_floor(trials, study.request.metric, baseline)
-        rows = own_module("reports.evidence.tables").confirmed(floored)
+        rows = own_module("reports.tables.arms").confirmed(floored)
         rows = rows[rows["arm"] == row["arm"]]
     dataset = study.environment.dataset
     return StudySummary(

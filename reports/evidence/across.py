@@ -19,11 +19,11 @@ from typing import Any, Literal
 from adalayers.comparisons import FIRST, Comparison
 from adalayers.results.interim_analyses import PLANNED, InterimAnalysis
 from adalayers.results.study_file import StudyFile
-from reports.evidence import tables
 from reports.evidence.claims import Claim, Family, judged
 from reports.evidence.evidence import Evidence
 from reports.evidence.holm import unpaired
 from reports.reading.load import Plan
+from reports.tables import arms as tables
 
 ALL = "all"
 """The `case` of a mean over cases."""

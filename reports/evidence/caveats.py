@@ -13,9 +13,7 @@ from scipy import special
 from adalayers.comparisons import FIRST
 from adalayers.results.other_studies import TAKEN_COMMIT, UNCOMMITTED
 from adalayers.tasks.metrics import smallest_effect
-from reports.evidence import tables
 from reports.evidence.claims import Claim, differences
-from reports.evidence.distances import share_of_the_way
 from reports.evidence.evidence import Evidence
 from reports.evidence.holm import BETTER, WORSE
 from reports.evidence.planning import chance
@@ -23,6 +21,8 @@ from reports.evidence.resampling import NEIGHBOURS
 from reports.reading.data import cuts, shared
 from reports.reading.factors import column, levels, numeric
 from reports.reading.frames import numbers, texts
+from reports.tables import arms as tables
+from reports.tables.distances import share_of_the_way
 from reports.words.labels import SPLITS
 from reports.words.text import code, count, escape, number, several
 

@@ -19,10 +19,11 @@ from adalayers.comparisons import FIRST, Comparison
 from adalayers.results.interim_analyses import InterimAnalysis
 from adalayers.results.intervals import TOLERANCE
 from adalayers.tasks.metrics import bounds
-from reports.evidence import prediction_hashes, tables
-from reports.evidence.convergence import BestSoFar
+from reports.evidence import prediction_hashes
 from reports.evidence.holm import BETTER, OPEN, SAME, WORSE, Decision, Estimate, Step, decide, paired
 from reports.reading.load import Plan
+from reports.tables import arms as tables
+from reports.tables.convergence import BestSoFar
 
 HIGHER, LOWER = "higher", "lower"
 OF_MODELS = ("mix/entropy", "convergence_step")

@@ -15,27 +15,15 @@ from adalayers.results.study_file import Published
 from adalayers.tasks.metrics import bounds
 from adalayers.tasks.schemes import NO_TAGS, Scheme, scheme_or_runs
 from reports.evidence import claims as claiming
-from reports.evidence import (
-    convergence,
-    costs,
-    importances,
-    layers,
-    omnibus,
-    planning,
-    predicted,
-    prediction_hashes,
-    ranges,
-    rates,
-    resampling,
-    rungs,
-    tables,
-    variants,
-)
-from reports.evidence.convergence import BestSoFar, Pace
+from reports.evidence import omnibus, planning, prediction_hashes, resampling
 from reports.reading.factors import in_order
 from reports.reading.frames import numbers, records, searched
 from reports.reading.load import Loaded, Plan
 from reports.reading.space import Domain, domains
+from reports.tables import arms as tables
+from reports.tables import convergence, costs, importances, layers, ranges, rates, rungs, variants
+from reports.tables import errors as predicted
+from reports.tables.convergence import BestSoFar, Pace
 from reports.words.labels import SPLITS, AxisLabel, label
 
 

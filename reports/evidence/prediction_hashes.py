@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 
 import pandas as pd
 
-from reports.evidence.tables import confirmed
+from reports.tables.arms import confirmed
 
 _WEIGHT_ROUNDING = 1e-9
 

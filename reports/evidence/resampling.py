@@ -30,9 +30,9 @@ from adalayers.tasks.metrics import (
     ranks,
 )
 from adalayers.tasks.schemes import NO_TAGS, Scheme
-from reports.evidence import tables
 from reports.reading.frames import numbers
 from reports.reading.load import Plan
+from reports.tables import arms as tables
 from reports.words.text import count
 
 RESAMPLES = 1000

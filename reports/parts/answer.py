@@ -10,9 +10,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from adalayers.results.study_file import Factor
-from reports.evidence import layer_weights, tables
 from reports.evidence.claims import HIGHER, LOWER, Claim
-from reports.evidence.convergence import Pace
 from reports.evidence.evidence import Evidence
 from reports.evidence.holm import BETTER, OPEN, SAME, WORSE
 from reports.evidence.omnibus import MATTERS, Omnibus
@@ -22,6 +20,9 @@ from reports.parts.verdicts import size, verdict, verdicts
 from reports.reading.factors import column, level, level_name, levels
 from reports.reading.factors import short as factor_name
 from reports.reading.load import Plan
+from reports.tables import arms as tables
+from reports.tables import mix as layer_weights
+from reports.tables.convergence import Pace
 from reports.words.labels import short
 from reports.words.text import code, count, escape, listed, number, several, table
 

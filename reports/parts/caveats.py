@@ -7,12 +7,12 @@ from dataclasses import dataclass
 import pandas as pd
 
 from adalayers.results.study_file import Run
-from reports.evidence import tables
 from reports.evidence.caveats import NOTE, Caveat, caveats
 from reports.evidence.evidence import Evidence
 from reports.parts.cells import whole
 from reports.parts.part import DETAILS, MAX_ROWS, Part
 from reports.reading.frames import records
+from reports.tables import arms as tables
 from reports.words.labels import short
 from reports.words.text import code, count, escape, estimate, listed, several, table
 

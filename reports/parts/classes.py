@@ -13,11 +13,11 @@ from adalayers.results.study_file import Published
 from reports.drawing import style
 from reports.drawing.pieces import legend_right, point, seeds_text
 from reports.drawing.style import look, new_figure
-from reports.evidence import predicted
 from reports.evidence.evidence import Evidence
 from reports.parts.cells import summary
 from reports.parts.part import Part, figure_link
 from reports.reading.frames import records
+from reports.tables import errors as predicted
 from reports.words.labels import SPLITS
 from reports.words.text import NONE, code, escape, number, several, table
 

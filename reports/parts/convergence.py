@@ -17,10 +17,7 @@ from adalayers.results.intervals import LEVEL, MIN_N
 from reports.drawing import style
 from reports.drawing.pieces import seeds_text, unit_below
 from reports.drawing.style import LINES, new_figure, pick, plain_text
-from reports.evidence import tables
 from reports.evidence.claims import Claim
-from reports.evidence.convergence import convergence_by_arm
-from reports.evidence.curves import learning_curves, milestones
 from reports.evidence.evidence import Evidence
 from reports.parts.cells import summary
 from reports.parts.comparisons import compared_table
@@ -28,6 +25,9 @@ from reports.parts.part import Part, figure_link
 from reports.reading.factors import cell_names
 from reports.reading.frames import records
 from reports.reading.load import Plan
+from reports.tables import arms as tables
+from reports.tables.convergence import convergence_by_arm
+from reports.tables.curves import learning_curves, milestones
 from reports.words.labels import LABELS
 from reports.words.text import NONE, code, folded, interval, number, table
 

@@ -11,10 +11,10 @@ from matplotlib.figure import Figure
 from reports.drawing.fronts import cost_panel, front_legend, number_points
 from reports.drawing.pieces import unit_below
 from reports.drawing.style import COLOURS, new_figure
-from reports.evidence.costs import front as pareto_front
 from reports.evidence.evidence import Evidence
 from reports.parts.part import Part, figure_link
 from reports.reading.frames import records
+from reports.tables.costs import front as pareto_front
 from reports.words.labels import AxisLabel
 from reports.words.text import code, folded, number, several, table
 

@@ -12,15 +12,15 @@ from matplotlib.ticker import FuncFormatter, NullLocator
 from adalayers.results.intervals import LEVEL
 from reports.drawing.pieces import legend_right, point, seeds_text, unit_below
 from reports.drawing.style import look, new_figure, plain_text
-from reports.evidence import methods
 from reports.evidence.claims import Claim
-from reports.evidence.data_size import SIZE, by_size
 from reports.evidence.evidence import Evidence
 from reports.evidence.holm import BETTER, SAME, WORSE
 from reports.parts.cells import named, summary
 from reports.parts.part import Part, figure_link
 from reports.reading.frames import records
 from reports.reading.load import Plan
+from reports.tables import methods
+from reports.tables.data_size import SIZE, by_size
 from reports.words.labels import AxisLabel
 from reports.words.text import escape, folded, several, table
 

@@ -13,10 +13,10 @@ from adalayers.results.intervals import Interval
 from adalayers.results.measures import Measured, measured
 from reports.drawing.pieces import legend_right, point
 from reports.drawing.style import COLOURS, MARKERS, new_figure, pick, plain_text
-from reports.evidence.distances import MIN_CASES, Correlation, Placed, correlations, reached
 from reports.evidence.evidence import Evidence
 from reports.parts.cells import interval_cell
 from reports.parts.part import figure_link
+from reports.tables.distances import MIN_CASES, Correlation, Placed, correlations, reached
 from reports.words.labels import SPLITS, short
 from reports.words.text import NONE, code, count, escape, interval, listed, number, table
 

@@ -11,11 +11,12 @@ from matplotlib.figure import Figure
 from reports.drawing import style
 from reports.drawing.pieces import heat_map
 from reports.drawing.style import new_figure, plain_text
-from reports.evidence import predicted, tables
 from reports.evidence.evidence import Evidence
-from reports.evidence.predicted import differing_words
 from reports.parts.part import BEST_TRIAL, MAX_ROWS, Part, figure_link
 from reports.reading.frames import records
+from reports.tables import arms as tables
+from reports.tables import errors as predicted
+from reports.tables.errors import differing_words
 from reports.words.labels import SPLITS
 from reports.words.text import code, count, escape, folded, number, table
 

@@ -19,14 +19,14 @@ from reports.drawing import style
 from reports.drawing.pieces import point, seeds_text, unit_below
 from reports.drawing.style import look, new_figure, plain_text
 from reports.evidence.claims import Claim
-from reports.evidence.curves import learning_curves
 from reports.evidence.evidence import Evidence
 from reports.evidence.holm import SAME
-from reports.evidence.methods import CONDITIONS, EPOCHS, FROZEN, by_method, under_both
 from reports.parts.cells import interval_text, named, summary
 from reports.parts.part import Part, figure_link
 from reports.reading.frames import records
 from reports.reading.load import Plan
+from reports.tables.curves import learning_curves
+from reports.tables.methods import CONDITIONS, EPOCHS, FROZEN, by_method, under_both
 from reports.words.labels import LABELS, AxisLabel
 from reports.words.text import count, escape, folded, number, several, table
 

@@ -13,12 +13,12 @@ from adalayers.comparisons import IMPORTANCES_FROM, IMPORTANCES_NAMED_FROM
 from reports.drawing import style
 from reports.drawing.pieces import legend_right, point
 from reports.drawing.style import COLOURS, HATCHES, new_figure
-from reports.evidence import importances as evaluating
 from reports.evidence.evidence import Evidence
-from reports.evidence.importances import MAX_TRIALS, RESAMPLES, target_share
 from reports.parts.part import Part, figure_link
 from reports.reading.frames import records
 from reports.reading.load import Plan
+from reports.tables import importances as evaluating
+from reports.tables.importances import MAX_TRIALS, RESAMPLES, target_share
 from reports.words.text import code, count, interval, number, several, table
 
 SEARCH_ROLES = ("scientific", "nuisance", "searched")

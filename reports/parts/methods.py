@@ -13,13 +13,13 @@ from matplotlib.figure import Figure
 from adalayers.comparisons import PlannedArm
 from reports.drawing.fronts import cost_panel, front_legend, legend_height, number_points
 from reports.drawing.style import COLOURS, new_figure, plain_text
-from reports.evidence import costs
 from reports.evidence.claims import Claim
 from reports.evidence.evidence import Evidence
-from reports.evidence.tables import LAYER_MIX
 from reports.parts.cells import difference, summary
 from reports.parts.part import DETAILS, Part, figure_link
 from reports.reading.frames import records, searched
+from reports.tables import costs
+from reports.tables.arms import LAYER_MIX
 from reports.words.labels import AxisLabel
 from reports.words.text import NONE, code, count, escape, folded, number, several, table
 

@@ -15,7 +15,6 @@ from adalayers.results.study_file import Factor
 from reports.drawing.axes import FactorAxis
 from reports.drawing.pieces import brief, legend_right
 from reports.drawing.style import COLOURS, LINES, MARKERS, new_figure, pick, plain_text
-from reports.evidence import layer_weights, tables
 from reports.evidence.claims import Claim
 from reports.evidence.evidence import Evidence
 from reports.parts.cells import summary, trial
@@ -24,6 +23,8 @@ from reports.parts.part import DETAILS, Part, figure_link
 from reports.reading.factors import cell_names, column, level, level_name, levels, short
 from reports.reading.frames import numbers, records
 from reports.reading.load import Plan
+from reports.tables import arms as tables
+from reports.tables import mix as layer_weights
 from reports.words.labels import LABELS
 from reports.words.text import code, escape, folded, number, several, table
 

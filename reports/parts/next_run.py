@@ -18,11 +18,11 @@ from reports.evidence.claims import Claim
 from reports.evidence.evidence import Evidence
 from reports.evidence.holm import SAME
 from reports.evidence.planning import MOST_SEEDS, resolution, seeds_for
-from reports.evidence.tables import confirmed
 from reports.parts.cells import named
 from reports.parts.part import Part
 from reports.reading.frames import numbers
 from reports.reading.load import Plan
+from reports.tables.arms import confirmed
 from reports.words.text import code, count, escape, fenced, listed, number, several
 
 OWN_SPREAD_FROM = 6

@@ -11,11 +11,11 @@ from adalayers.comparisons import PlannedArm
 from adalayers.results.intervals import LEVEL, Interval, mean_interval
 from adalayers.results.study_file import Published, StudyFile
 from adalayers.tasks.metrics import bounds
-from reports.evidence import tables
 from reports.evidence.evidence import Evidence
 from reports.parts.cells import interval_cell
 from reports.parts.part import Part
 from reports.reading.load import as_text
+from reports.tables import arms as tables
 from reports.words.labels import SPLITS, short
 from reports.words.text import NONE, code, escape, number, several, table
 

@@ -11,11 +11,12 @@ from matplotlib.figure import Figure
 from adalayers.results.intervals import LEVEL
 from reports.drawing.pieces import point
 from reports.drawing.style import look, new_figure, plain_text
-from reports.evidence import predicted, tables
 from reports.evidence.evidence import Evidence
 from reports.parts.cells import summary
 from reports.parts.part import BEST_TRIAL, MAX_ROWS, Part, figure_link
 from reports.reading.frames import records
+from reports.tables import arms as tables
+from reports.tables import errors as predicted
 from reports.words.labels import SPLITS
 from reports.words.text import code, count, escape, folded, number, table
 

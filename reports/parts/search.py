@@ -16,14 +16,14 @@ from matplotlib.ticker import NullFormatter
 from adalayers.comparisons import IMPORTANCES_FROM
 from reports.drawing import style
 from reports.drawing.pieces import BLANK
-from reports.evidence import rungs
 from reports.evidence.evidence import Evidence
-from reports.evidence.importances import rebuilt_study
 from reports.parts.part import MAX_ROWS, Part, figure_link
 from reports.reading.factors import column, level
 from reports.reading.frames import records, searched
 from reports.reading.load import Plan
 from reports.reading.space import Domain
+from reports.tables import rungs
+from reports.tables.importances import rebuilt_study
 from reports.words.text import NONE, code, count, escape, folded, number, table
 
 MANY = 500

@@ -11,12 +11,12 @@ import pandas as pd
 
 from adalayers.comparisons import TUNED, PlannedArm
 from adalayers.results.study_file import EnvironmentRecord, RequestRecord
-from reports.evidence import tables
 from reports.evidence.evidence import Evidence
 from reports.parts.part import DETAILS, Part
 from reports.reading.factors import level_name, levels, name
 from reports.reading.frames import numbers
 from reports.reading.load import Plan
+from reports.tables import arms as tables
 from reports.words.labels import SPLITS, short
 from reports.words.text import code, escape, prose, several, table
 

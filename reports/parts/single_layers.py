@@ -15,12 +15,12 @@ from adalayers.results.intervals import LEVEL
 from reports.drawing import style
 from reports.drawing.pieces import brief, legend_right, point, seeds_text, unit_below
 from reports.drawing.style import COLOURS, CONTROL, LINES, new_figure
-from reports.evidence import layers
 from reports.evidence.evidence import Evidence
-from reports.evidence.tables import is_learned
 from reports.parts.cells import summary
 from reports.parts.part import Part, figure_link
 from reports.reading.frames import records
+from reports.tables import layers
+from reports.tables.arms import is_learned
 from reports.words.labels import LABELS, AxisLabel
 from reports.words.text import NONE, code, escape, folded, table
 

@@ -14,14 +14,14 @@ from adalayers.results.measures import measured
 from reports.drawing import style
 from reports.drawing.pieces import brief, point
 from reports.drawing.style import COLOURS, MARKERS, new_figure, plain_text
-from reports.evidence import layers
 from reports.evidence.evidence import Evidence
-from reports.evidence.layer_weights import WEIGHT, at_best, state_name
-from reports.evidence.rank_agreement import EXACT, critical, spearman
-from reports.evidence.tables import confirmed, is_learned
 from reports.parts.cells import interval_cell
 from reports.parts.part import Part, figure_link
 from reports.reading.frames import numbers, records
+from reports.tables import layers
+from reports.tables.arms import confirmed, is_learned
+from reports.tables.mix import WEIGHT, at_best, state_name
+from reports.tables.rank_agreement import EXACT, critical, spearman
 from reports.words.text import code, count, escape, folded, number, table
 
 MEASURE = "variability"

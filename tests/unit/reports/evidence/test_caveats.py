@@ -11,13 +11,14 @@ import pandas as pd
 import pytest
 from scipy import stats
 
-from reports.evidence import rungs, tables
 from reports.evidence.caveats import CAUTION, NOTE, SERIOUS, caveats
 from reports.evidence.claims import undecided
-from reports.evidence.ranges import edges
 from reports.parts import answer
 from reports.reading.load import load
 from reports.reading.space import Domain
+from reports.tables import arms as tables
+from reports.tables import rungs
+from reports.tables.ranges import edges
 from tests.helpers.made_up import CONTROL, CORE, MadeUp
 from tests.helpers.pages import evidence_of
 

@@ -10,10 +10,10 @@ from scipy import stats
 
 from adalayers.results.interim_analyses import PLANNED, InterimAnalysis
 from reports.evidence.claims import Claim, claims, contrasts, differences, undecided, with_examples
-from reports.evidence.convergence import BestSoFar
 from reports.evidence.evidence import Evidence
 from reports.evidence.prediction_hashes import answers
 from reports.reading.load import Plan, load
+from reports.tables.convergence import BestSoFar
 from tests.helpers.made_scores import GRID, METRIC, WEIGHTS, analysed, by_seed, plan, trials
 from tests.helpers.made_up import MadeUp
 

@@ -4,7 +4,7 @@ import re
 
 import pytest
 
-from reports.evidence.convergence import Pace
+from reports.tables.convergence import Pace
 
 
 @pytest.mark.parametrize(

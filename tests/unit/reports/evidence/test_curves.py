@@ -7,10 +7,11 @@ import pandas as pd
 import pytest
 from scipy import stats
 
-from reports.evidence import curves, data_size, layer_weights, layers
 from reports.evidence.evidence import Evidence
 from reports.parts import single_layers
 from reports.reading.load import load
+from reports.tables import curves, data_size, layers
+from reports.tables import mix as layer_weights
 from tests.helpers.made_layers import SIZES, with_single_layers, with_sizes
 from tests.helpers.made_up import CONTROL, MadeUp
 

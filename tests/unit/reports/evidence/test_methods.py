@@ -1,7 +1,8 @@
 """Methods by number of examples and epochs: what is read from arms and their names."""
 
-from reports.evidence import methods, tables
 from reports.reading.load import load
+from reports.tables import arms as tables
+from reports.tables import methods
 from tests.helpers.made_few_shot import with_few_shot
 from tests.helpers.made_up import MadeUp
 

@@ -8,7 +8,9 @@ from sklearn.metrics import confusion_matrix
 
 from adalayers.tasks.schemes import scheme_of
 from reports.evidence.evidence import Evidence
-from reports.evidence.predicted import (
+from reports.parts import classes
+from reports.reading.load import load
+from reports.tables.errors import (
     BOUNDARIES,
     MISSED,
     SPURIOUS,
@@ -19,8 +21,6 @@ from reports.evidence.predicted import (
     rows_of,
     span_confusion,
 )
-from reports.parts import classes
-from reports.reading.load import load
 from tests.helpers.made_up import TAGS, MadeUp
 
 IOB = scheme_of(("O", *(f"{place}-{name}" for place in "BI" for name in ("PER", "LOC", "ORG"))))

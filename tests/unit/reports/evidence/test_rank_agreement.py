@@ -2,7 +2,7 @@
 
 import pytest
 
-from reports.evidence.rank_agreement import critical, spearman
+from reports.tables.rank_agreement import critical, spearman
 
 
 @pytest.mark.parametrize(

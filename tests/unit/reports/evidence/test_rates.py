@@ -7,12 +7,12 @@ import pytest
 
 from adalayers.comparisons import PlannedArm
 from adalayers.results.study_file import RequestRecord, StudyFile
-from reports.evidence.rates import rates
-from reports.evidence.tables import mix_steps
 from reports.page.report import short_page
 from reports.parts.rates import Info, section
 from reports.reading.frames import searched
 from reports.reading.load import make_plan
+from reports.tables.arms import mix_steps
+from reports.tables.rates import rates
 from tests.helpers.made_up import MadeUp
 from tests.helpers.pages import evidence_of
 

@@ -11,9 +11,9 @@ from optuna.distributions import IntDistribution, distribution_to_json
 
 from adalayers.comparisons import IMPORTANCES_FROM
 from adalayers.results.study_file import RequestRecord, StudyFile
-from reports.evidence.importances import importances, search_points, target_share
 from reports.reading.load import load, make_plan
 from reports.reading.space import Domain, as_choice, describe, domains, read
+from reports.tables.importances import importances, search_points, target_share
 from tests.helpers.made_up import MadeUp, choice, ranged
 
 ALPHA = Domain("alpha", "scientific", 1.0, 1024.0, log=True)

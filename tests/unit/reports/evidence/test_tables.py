@@ -7,9 +7,11 @@ import pandas as pd
 import pytest
 from scipy import stats
 
-from reports.evidence import claims, convergence, tables
+from reports.evidence import claims
 from reports.evidence.evidence import Evidence
 from reports.reading.load import Loaded, load
+from reports.tables import arms as tables
+from reports.tables import convergence
 from tests.helpers.made_up import CONTROL, CORE, MadeUp
 
 OTHER = "alpha=8 entropy_weight=0"

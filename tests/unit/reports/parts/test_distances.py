@@ -10,7 +10,7 @@ from scipy import stats
 from adalayers.results.intervals import Interval
 from adalayers.results.measures import Measured, write_measures
 from adalayers.storage.folder import Folder
-from reports.evidence.distances import MIN_CASES, Placed, correlations, reached, share_of_the_way
+from reports.tables.distances import MIN_CASES, Placed, correlations, reached, share_of_the_way
 from reports.write import write_cover
 from tests.helpers.made_up import MadeUp
 from tests.helpers.pages import section

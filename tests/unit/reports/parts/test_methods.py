@@ -8,11 +8,11 @@ import pandas as pd
 import pytest
 from matplotlib.text import Text
 
-from reports.evidence import costs
 from reports.evidence.evidence import Evidence
 from reports.page.report import details_page, short_page
 from reports.parts import methods
 from reports.reading.load import load
+from reports.tables import costs
 from tests.helpers.made_up import CONTROL, CORE, MadeUp
 
 CHEAP, DEAR, CHANGED = CONTROL, CORE[1], CORE[2]

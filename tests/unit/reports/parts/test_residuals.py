@@ -6,10 +6,10 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from reports.evidence import predicted
 from reports.evidence.evidence import Evidence
 from reports.parts import errors, residuals, setup
 from reports.reading.load import load
+from reports.tables import errors as predicted
 from tests.helpers.made_up import CONTROL, MadeUp
 
 

@@ -9,9 +9,9 @@ from matplotlib.backends.backend_agg import FigureCanvasAgg
 from adalayers.comparisons import PlannedArm
 from adalayers.results.measures import Measured, write_measures
 from reports.evidence.evidence import Evidence
-from reports.evidence.rank_agreement import spearman
 from reports.parts import distances, measures, variability
 from reports.reading.load import load
+from reports.tables.rank_agreement import spearman
 from tests.helpers.made_layers import with_single_layers
 from tests.helpers.made_up import CONTROL, MadeUp
 

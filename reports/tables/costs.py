@@ -7,9 +7,9 @@ from __future__ import annotations
 
 import pandas as pd
 
-from reports.evidence.tables import confirmed
 from reports.reading.frames import numbers, texts
 from reports.reading.load import Plan
+from reports.tables.arms import confirmed
 
 FLOAT16 = 2
 """Bytes of a number."""

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pandas as pd
 
-from reports.evidence.data_size import SIZE
 from reports.reading.factors import column
 from reports.reading.load import Plan
+from reports.tables.data_size import SIZE
 
 EPOCHS = "epochs"
 CONDITIONS = (SIZE, EPOCHS)

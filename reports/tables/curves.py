@@ -8,9 +8,9 @@ from scipy import stats
 
 from adalayers.results.intervals import LEVEL, MIN_N
 from adalayers.tasks.metrics import bounds
-from reports.evidence.tables import confirmed
 from reports.reading.frames import numbers
 from reports.reading.load import Plan
+from reports.tables.arms import confirmed
 
 STEPS = 60
 """Most steps of a curve."""

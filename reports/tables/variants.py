@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pandas as pd
 
-from reports.evidence.tables import confirmed, summaries
 from reports.reading.frames import numbers
 from reports.reading.load import Plan
+from reports.tables.arms import confirmed, summaries
 
 VARIANT_COLUMNS = ["arm", "variant", "split", "mean", "low", "high", "n"]
 

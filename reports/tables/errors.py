@@ -13,7 +13,7 @@ import pandas as pd
 from adalayers.results.files import answers
 from adalayers.tasks.metrics import Entities, entities, same_words
 from adalayers.tasks.schemes import Scheme
-from reports.evidence.tables import summary
+from reports.tables.arms import summary
 from reports.words.text import several
 
 MISSED, SPURIOUS, BOUNDARIES = "missed", "no entity there", "other boundaries"

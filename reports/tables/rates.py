@@ -7,9 +7,9 @@ from typing import Any
 import pandas as pd
 
 from adalayers.results.files import RATES
-from reports.evidence import tables
 from reports.reading.frames import numbers, records
 from reports.reading.load import Plan
+from reports.tables import arms as tables
 
 COLUMNS = ["arm", "lr", "status", "score", "kept", "edge"]
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 import pandas as pd
 
 from adalayers.tasks.metrics import bounds
-from reports.evidence.tables import confirmed, summaries
 from reports.reading.frames import numbers
 from reports.reading.load import Plan
+from reports.tables.arms import confirmed, summaries
 
 SIZE = "train_examples"
 SIZE_COLUMNS = ["line", "examples", "mean", "low", "high", "n"]

@@ -7,10 +7,10 @@ from collections.abc import Mapping
 import pandas as pd
 
 from adalayers.tasks.metrics import bounds
-from reports.evidence.layer_weights import at_best, state, state_name, weight_columns
-from reports.evidence.tables import best_arm, confirmed, is_learned, summaries, summary
 from reports.reading.frames import numbers, texts
 from reports.reading.load import Plan
+from reports.tables.arms import best_arm, confirmed, is_learned, summaries, summary
+from reports.tables.mix import at_best, state, state_name, weight_columns
 from reports.words.labels import layer_name
 
 SINGLE_COLUMNS = ["state", "layer", "arm", "trained", "mean", "low", "high", "n"]

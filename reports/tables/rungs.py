@@ -10,9 +10,9 @@ from dataclasses import dataclass
 
 import pandas as pd
 
-from reports.evidence.rank_agreement import spearman
 from reports.reading.frames import numbers
 from reports.reading.load import Plan
+from reports.tables.rank_agreement import spearman
 
 
 @dataclass(frozen=True)

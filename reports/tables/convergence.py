@@ -11,9 +11,9 @@ from dataclasses import dataclass
 import numpy as np
 import pandas as pd
 
-from reports.evidence.tables import confirmed
 from reports.reading.frames import numbers
 from reports.reading.load import Plan
+from reports.tables.arms import confirmed
 
 SHARE = 0.95
 """Convergence: the first step at `baseline + SHARE * (own best - baseline)`."""
