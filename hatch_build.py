@@ -31,7 +31,9 @@ class CustomBuildHook(BuildHookInterface):
         if version == "editable":
             return
         for folder in FOLDERS:
-            for path in sorted((Path(self.root) / folder).rglob("*.py")):
+            for path in sorted((Path(self.root) / folder).rglob("*")):
+                if path.suffix not in (".py", ".j2"):
+                    continue
                 made = self._made / path.relative_to(self.root)
                 made.parent.mkdir(parents=True, exist_ok=True)
                 made.write_text(renamed(path.read_text(encoding="utf-8")), encoding="utf-8")

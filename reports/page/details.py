@@ -1,0 +1,67 @@
+"""details.md: every table and figure, section by section, no prose."""
+
+from __future__ import annotations
+
+import importlib
+import itertools
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+from matplotlib.figure import Figure
+
+from reports.drawing.style import styled
+from reports.evidence.evidence import Evidence
+from reports.render import render
+from reports.section import Section, Table
+
+SECTIONS: tuple[str, ...] = ()
+"""Modules of `reports.sections`, each with its `SECTION`, as they are read; a study's own stand first."""
+
+
+@dataclass(frozen=True)
+class Shown:
+    """What a section shows of a study; figures: file name without ending -> figure."""
+
+    title: str
+    alt: str
+    tables: Sequence[Table]
+    figures: dict[str, Figure]
+
+
+@dataclass(frozen=True)
+class Details:
+    """The page; names: of its sections."""
+
+    evidence: Evidence
+    names: tuple[str, ...] = SECTIONS
+
+    @cached_property
+    def shown(self) -> list[Shown]:
+        """The sections that apply to this study, its own first."""
+        own = [name for name in self.evidence.loaded.study.request.parts if name in self.names]
+        shown = [section_of(self.evidence, name) for name in dict.fromkeys((*own, *self.names))]
+        return [section for section in shown if section is not None]
+
+    @property
+    def figures(self) -> dict[str, Figure]:
+        return {name: figure for section in self.shown for name, figure in section.figures.items()}
+
+    def text(self, title: str) -> str:
+        """Return the page as Markdown, with links relative to the results folder."""
+        chapters = [
+            (head, list(own)) for head, own in itertools.groupby(self.shown, lambda shown: shown.title)
+        ]
+        return render("details.md.j2", title=title, chapters=chapters)
+
+
+@styled
+def section_of(evidence: Evidence, name: str) -> Shown | None:
+    """Return what a module of `reports.sections` shows of a study; None where it does not apply."""
+    section: Section[object] = importlib.import_module(f"..sections.{name}", __package__).SECTION
+    frames = evidence.once(f"section {name}", section.frames)
+    if frames is None:
+        return None
+    figures = {figure: draw(frames) for figure, draw in section.figures.items()}
+    drawn = {figure: made for figure, made in figures.items() if made is not None}
+    return Shown(section.title, section.alt or section.title, section.tables(frames), drawn)
