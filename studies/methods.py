@@ -9,9 +9,7 @@ Fixed       all else at the script's defaults or --set; AdamW, warm-up and linea
 Metric      the dataset's selection metric, or --metric; chosen on validation, published on test
 Budget      a search of --trials for each method; then each as its search found it best x --seeds, unpruned
 Command     python studies/methods.py --backbone minilm --dataset conll2003
-Result      so far, MiniLM on CoNLL-2003 (docs/answers.md): by mean score fine-tuning has 0.130 F1 more than the
-            layer mix, frozen fusions at most 0.020; with 5 seeds nothing is decided. On CoLA nothing was learned.
-            None yet on a base model of the thesis's size
+Result      none that decides yet (docs/results/methods, five seeds and fewer)
 """
 
 import sys
