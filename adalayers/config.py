@@ -219,7 +219,7 @@ class TrialConfig(ABC):
 
     def unused(self, shape: Shape) -> set[str]:
         """Return the names of hyperparameters that change nothing here; methods add theirs."""
-        sequence, attention = shape.head == "sequence", self.read_out == "attention"
+        sequence, attention = not shape.per_token, self.read_out == "attention"
         head_only = sequence or self.read_out == "linear"
         final_norm = any(stream.final_norm for stream in chosen_streams(self.stream, shape))
         unused = {
@@ -294,7 +294,7 @@ class TrialConfig(ABC):
         width = self.width(shape)
         divides = self.read_out != "attention" or width % self.heads == 0
         self.require("heads", divides, f"a divisor of the fusion's width, {width}")
-        answers = self.read_out not in POOLED or shape.head == "sequence"
+        answers = self.read_out not in POOLED or not shape.per_token
         wanted = f"attention or linear on a task with a label per word, for {self.read_out} is for sequences"
         self.require("read_out", answers, wanted)
         if self.base_model == "adapters":
@@ -306,7 +306,7 @@ class TrialConfig(ABC):
         None where they may not: words have labels of their own, the base model is changed, or what comes before the
         read-out's pool is no sum over tokens (gelu and a norm are not).
         """
-        sequence = shape.head == "sequence" and self.base_model == "frozen"
+        sequence = not shape.per_token and self.base_model == "frozen"
         return self._pooling() if sequence else None
 
     def _pooling(self) -> Pooling | None:

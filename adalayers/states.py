@@ -88,6 +88,11 @@ class Shape:
     width: int
     family: str
 
+    @property
+    def per_token(self) -> bool:
+        """Whether the head gives outputs per token."""
+        return self.head == "token"
+
     def depth(self, states: Collection[State]) -> int:
         """Return how many layers of the base model are run for these states: for a decoder's, the encoder's too."""
         before, deepest = 0, 0

@@ -33,7 +33,7 @@ def reading(setting: Setting) -> tuple[str, list[Any]]:
     """Return the hyperparameter by which texts or words are read, and its levels, that of the field first."""
     from search_spaces.decoder_layers import POOLINGS, POSITIONS
 
-    if setting.shape.head == "sequence":
+    if not setting.shape.per_token:
         return "read_out", setting.levels("read_out", POOLINGS)
     causal = setting.shape.streams[0].name == DECODER
     return "word_position", setting.levels("word_position", POSITIONS[::-1] if causal else POSITIONS)
@@ -70,7 +70,7 @@ def arms(setting: Setting) -> tuple[list[Arm], list[str]]:
             {**selecting(stream), "read_out": "first-token"},
         )
         for stream in names
-        if setting.shape.head == "sequence" and stream != "both"
+        if not setting.shape.per_token and stream != "both"
     ]
     return [*core, *last, *first], _notes(setting)
 

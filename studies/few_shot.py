@@ -31,7 +31,7 @@ TRIED = 2
 
 def paper(setting: Setting) -> dict[str, Any]:
     """Return how the paper's methods are read: at the base model's width, by a linear layer; of texts, of the mean."""
-    return {"own_width": True, "read_out": "mean" if setting.shape.head == "sequence" else "linear"}
+    return {"own_width": True, "read_out": "mean" if not setting.shape.per_token else "linear"}
 
 
 def methods(setting: Setting) -> dict[str, dict[str, Any]]:
@@ -46,7 +46,7 @@ def shots(setting: Setting) -> dict[int, int]:
     from search_spaces.few_shot import SHOTS
 
     n = setting.shape.n_outputs
-    classes = n if setting.shape.head == "sequence" else max(1, (n - 1) // 2)
+    classes = n if not setting.shape.per_token else max(1, (n - 1) // 2)
     return {shot: shot * classes for shot in SHOTS[setting.own.get("protocol", PROTOCOLS[0])]}
 
 
@@ -96,7 +96,7 @@ def _notes(setting: Setting, examples: Sequence[int], epochs: Sequence[int]) -> 
     most, least = (math.ceil(examples[i] / batch) * epochs[i] for i in (0, -1))
     kept = ", ".join(f"N = {n}: {size:,}" for n, size in all_shots.items() if size in examples)
     out = ", ".join(f"{n}" for n, size in all_shots.items() if size not in examples)
-    what = "classes" if setting.shape.head == "sequence" else "types of entity, as C"
+    what = "classes" if not setting.shape.per_token else "types of entity, as C"
     return [
         f"N shots are N examples for each of the {what}, drawn uniformly from all, not stratified ({kept or 'none'}). "
         "With one seed, fewer examples are part of more. The best epoch is chosen on all of validation, as published.",

@@ -27,7 +27,7 @@ def arms(setting: Setting) -> tuple[list[Arm], list[str]]:
         Arm(f"alpha={alpha:g}", "core", {"mix": "learned", "alpha": alpha})
         for alpha in setting.levels("alpha", ALPHA)
     ]
-    read_out = "first-token" if setting.shape.head == "sequence" else "linear"
+    read_out = "first-token" if not setting.shape.per_token else "linear"
     adapters = {
         "fusion": "scalar-mix",
         "mix": "last",

@@ -34,7 +34,7 @@ ILSE = {"k": 256, "read_out": "mean"}
 
 def methods(setting: Setting) -> dict[str, tuple[Role, str, dict[str, Any]]]:
     """Return every method: name -> (role, the space that it is tuned over, what it is); the layer mix first."""
-    texts, layers = setting.shape.head == "sequence", _layers(setting)
+    texts, layers = not setting.shape.per_token, _layers(setting)
     (setup, *_), _ = setups(setting.dataset, setting.shape.head)
     mix = {"mix": "learned", **setting.published.values}
     thesis = {"optimiser": "adam", "schedule": "plateau", "positions": setup.written["positions"]}

@@ -12,8 +12,6 @@ from adalayers.models.model import FusionModel
 from adalayers.results.intervals import LEVEL, MIN_N
 from adalayers.storage import hub
 
-_PIPELINES = {"sequence": "text-classification", "token": "token-classification"}
-"""What the hub calls a task, by what its head gives outputs of."""
 _BAR_WIDTH = 20
 
 
@@ -22,7 +20,7 @@ def model_card(model: FusionModel) -> str:
     fields: dict[str, Any] = {
         "library_name": "adalayers",
         "tags": ["adalayers", "layer-fusion"],
-        "pipeline_tag": _PIPELINES[model.shape.head],
+        "pipeline_tag": f"{'token' if model.shape.per_token else 'text'}-classification",
     }
     base = _backbone(model).partition("@")[0]
     if base.count("/") == 1:  # a hub id, not a folder

@@ -132,11 +132,11 @@ class Predictor:
                     outputs = task(
                         {state: states[state][mask] for state in task.live()}, torch.tensor(lengths)
                     )
-                    yield name, outputs.split(lengths) if task.shape.head == "token" else outputs
+                    yield name, outputs.split(lengths) if task.shape.per_token else outputs
         for name in self._own:
             task = self.tasks[name]
             tokens = SimpleNamespace(
                 input_ids=flat.to(self.device), lengths=torch.tensor(lengths), token_types=None
             )
             outputs = task.forward_batch(tokens)  # type: ignore[arg-type]  # it reads token ids
-            yield name, outputs.split(lengths) if task.shape.head == "token" else outputs
+            yield name, outputs.split(lengths) if task.shape.per_token else outputs

@@ -159,7 +159,7 @@ class PassRecorder:
                 }
                 parts.append(self._outputs(name, group, lengths[first:last]).float())
         outputs = torch.cat(parts)
-        if task.shape.head == "sequence":
+        if not task.shape.per_token:
             return torch.empty_like(outputs).index_copy_(0, to_device(order, outputs.device), outputs)
         padded = outputs.new_zeros(is_token.numel(), outputs.shape[-1])
         return padded.index_copy_(0, to_device(rows, outputs.device), outputs).view(*is_token.shape, -1)

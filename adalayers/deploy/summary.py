@@ -142,7 +142,7 @@ def study_summary(folder: str | Path, about: Mapping[str, Any]) -> StudySummary 
 def _scores(study: StudyFile, row: pd.Series, seeds: pd.DataFrame) -> tuple[ScoreSummary, ...]:
     """Return the scores of a trial next to those of its arm, the study's metric first."""
     kind = KINDS.get(study.environment.dataset.kind)
-    metrics = dict.fromkeys((study.request.metric, *(kind.metrics if kind else ())))
+    metrics = dict.fromkeys((study.request.metric, *(kind.metrics_of(()) if kind else ())))
     completed = seeds["status"] == "completed"
     return tuple(
         _score(

@@ -39,7 +39,7 @@ class DWAttConfig(ProjectedConfig):
 
     def check(self, shape: Shape) -> None:
         super().check(shape)
-        fits = self.attends == "tokens" or (shape.head == "sequence" and self.read_out in POOLED)
+        fits = self.attends == "tokens" or (not shape.per_token and self.read_out in POOLED)
         self.require("attends", fits, "tokens but for whole texts with read_out=mean")
 
     def unused(self, shape: Shape) -> set[str]:

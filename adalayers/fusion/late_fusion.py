@@ -54,7 +54,7 @@ class LateFusion(Fusion):
 
     def __init__(self, config: LateFusionConfig, shape: Shape):
         super().__init__(config.states(shape), shape.n_outputs)
-        self.of_texts = shape.head == "sequence"
+        self.of_texts = not shape.per_token
         self.probes = nn.ModuleList(projections(self.states, shape.width, shape.n_outputs))
         self.biases = nn.Parameter(torch.zeros(len(self.states), shape.n_outputs))
         self.w = nn.Parameter(torch.zeros(len(self.states)), requires_grad=config.ensemble == "learned")

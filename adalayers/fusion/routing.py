@@ -40,7 +40,7 @@ class RoutingConfig(ProjectedConfig):
         return shape.n_outputs
 
     def unused(self, shape: Shape) -> set[str]:
-        return super().unused(shape) | ({"hidden_vectors"} if shape.head == "token" else set())
+        return super().unused(shape) | ({"hidden_vectors"} if shape.per_token else set())
 
     def check(self, shape: Shape) -> None:
         super().check(shape)
@@ -150,7 +150,7 @@ class RoutedLayers(Fusion):
 
     def __init__(self, config: RoutingConfig, shape: Shape):
         super().__init__(config.states(shape), shape.n_outputs)
-        self.of_texts, labels = shape.head == "sequence", shape.n_outputs
+        self.of_texts, labels = not shape.per_token, shape.n_outputs
         hidden = config.hidden_vectors if self.of_texts else 0
         self.read = Projected(self.states, shape.width, config.projected_to)
         width = self.read.width

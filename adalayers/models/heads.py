@@ -184,7 +184,7 @@ def build_head(config: TrialConfig, shape: Shape, width: int) -> Head:
         return PooledHead(
             width, outputs, pooling=config.read_out, dropout=dropout, layers=config.classifier_layers
         )
-    if shape.head == "sequence":
+    if not shape.per_token:
         return SequenceHead(width, outputs, heads=None if linear else config.heads, dropout=dropout)
     return TokenHead(
         width,

@@ -99,7 +99,7 @@ class FusionModel(nn.Module):
         if self.config.positions:
             rows = rows + sinusoidal_positions(*rows.shape[-2:]).to(rows)
         outputs = self.head(rows, padding)
-        if self.shape.head == "sequence":
+        if not self.shape.per_token:
             return outputs
         outputs = outputs.flatten(0, 1)
         return outputs if real_rows is None else outputs.index_select(0, real_rows)

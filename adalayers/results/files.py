@@ -28,6 +28,7 @@ import pandas as pd
 from adalayers.errors import BadInput
 from adalayers.storage.folder import Folder, damaged, require_files
 from adalayers.storage.to_json import to_json
+from adalayers.tasks.kinds import KINDS
 
 STUDY = "study.json"
 TRIALS = "trials.csv"
@@ -173,10 +174,10 @@ def answers(column: pd.Series) -> pd.Series:
 def _read_words(frame: pd.DataFrame, folder: Folder) -> None:
     """Turn labels and predictions per word into tuples, of which equal ones are one in memory."""
     study = folder.read_json(STUDY) if folder.exists(STUDY) else {}
-    per_word = study.get("environment", {}).get("dataset", {}).get("kind") in ("token", "word")
+    kind = KINDS.get(study.get("environment", {}).get("dataset", {}).get("kind"))
     once: dict[Any, Any] = {}
     for column in [name for name in ("label", "prediction") if name in frame]:
-        if per_word or isinstance(frame[column].iloc[0], np.ndarray):
+        if (kind and kind.per_word) or isinstance(frame[column].iloc[0], np.ndarray):
             frame[column] = [once.setdefault(answer, answer) for answer in map(_words, frame[column])]
 
 

@@ -14,6 +14,7 @@ import numpy as np
 
 from adalayers.errors import BadInput
 from adalayers.states import Head
+from adalayers.tasks.metrics import Metric
 
 if TYPE_CHECKING:  # reading the flags needs tasks, and importing torch takes seconds
     import pandas as pd
@@ -79,9 +80,10 @@ class TaskKind(ABC):
         head: Whether the head gives outputs per sequence or per token (thesis 5.2.1 and 5.2.2).
         input_shapes: Shapes of the text columns that make a dataset this kind, as `columns.shape_of` names them.
         label_shapes: Those of the label column.
+        marks_entities: Whether labels are tags of entities.
         named_only: Whether a column holds its labels only where the user names the column.
-        metrics: Scores, without prefix.
-        default_metric: The score that selects where nothing else is asked for.
+        metrics: Its scores: pages and claims know of them what they say.
+        default_metric: The name of the score that selects where nothing else is asked for.
         demo: An embedded dataset of this kind, None where there is none.
         first_mistakes: What the rows that `mistakes` gives first are called.
     """
@@ -91,8 +93,9 @@ class TaskKind(ABC):
     head: ClassVar[Head]
     input_shapes: ClassVar[tuple[str, ...]]
     label_shapes: ClassVar[tuple[str, ...]]
+    marks_entities: ClassVar[bool] = False
     named_only: ClassVar[bool] = False
-    metrics: ClassVar[tuple[str, ...]]
+    metrics: ClassVar[tuple[Metric, ...]]
     default_metric: ClassVar[str]
     demo: ClassVar[str | None] = None
     first_mistakes: ClassVar[str] = "surest"
@@ -174,8 +177,8 @@ class TaskKind(ABC):
         return self.scores(gold, predictions)
 
     def metrics_of(self, label_names: tuple[str, ...]) -> tuple[str, ...]:
-        """Return the scores that can select a model on a task with these labels."""
-        return self.metrics
+        """Return the names of scores that can select a model on a task with these labels."""
+        return tuple(metric.name for metric in self.metrics)
 
     @abstractmethod
     def baseline(self, metric: str, gold: Gold) -> float:

@@ -3,40 +3,265 @@
 Counted here in NumPy rather than through scikit-learn and seqeval, which warn about constant predictions
 and take longer than an evaluation of a small head; tests hold the numbers equal to theirs. The entity scores
 that a study publishes of its best model are seqeval's own.
+
+A `Metric` is all that pages and claims know of a score. A kind of task owns its metrics; those that are made are found
+by name.
 """
 
 from __future__ import annotations
 
+import dataclasses
+import functools
 import itertools
 import math
 import warnings
-from collections.abc import Sequence
-from typing import Any, NamedTuple
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
-from adalayers.tasks.schemes import OUTSIDE, Scheme
+from adalayers.tasks.schemes import OUTSIDE, Scheme, scheme_or_runs
 
 CUT = "(cut)"
 """What a row of `predictions.parquet` says that a word was predicted as which truncation cut away."""
-
-CLASS_SCORES = ("accuracy", "f1_macro", "matthews")
-ENTITY_SCORES = ("precision", "recall", "f1")
-NUMBER_SCORES = ("pearson", "spearman", "r2")
-
-_USUAL_EFFECT, _WIDE_EFFECT = 0.01, 0.02
+_MOST_COUNTS = 50_000_000
+"""Most counts, classes x predictions, that are drawn from."""
 
 Tags = Sequence[Sequence[str]]
 """Tags of each sentence, by name; a `Scheme` says what they mean."""
 
 
-def bounds(metric: str) -> tuple[float, float] | None:
+class Counts(NamedTuple):
+    """What a score follows from, of examples in rows: those of several trials below each other, or stacked.
+
+    Attributes:
+        gold: [classes, rows], how often each class is in the label (of entities: one class; of numbers: the number).
+        predicted: [..., classes, rows], the same of predictions.
+        hits: [..., classes, rows], the same of correct ones.
+        n_labels: Classes that a mean over classes divides by.
+    """
+
+    gold: np.ndarray
+    predicted: np.ndarray
+    hits: np.ndarray
+    n_labels: int
+
+
+@dataclass(frozen=True)
+class Metric(ABC):
+    """A score of predictions on examples; higher is better.
+
+    Attributes:
+        name: As columns have it, without prefix.
+        label: What axes and tables call it; "" for its name.
+        unit: Its unit, or its range.
+        low, high: Between which values it lies.
+        smallest_effect: The smallest difference that is worth acting on, where the user names none. A hundredth, a
+            point, is the last digit that papers print. Two hundredths where a score counts fewer answers and so
+            spreads wider from seed to seed: Matthews correlation, which on two balanced classes is twice accuracy
+            minus one; F1 of one type of entity, of which there are a few hundred where there are thousands in all; R²,
+            which near a correlation of 1 is its square.
+        weights_at_once: Most weights, draws x examples, to be had in memory at a time.
+    """
+
+    name: str
+    label: str = ""
+    unit: str = "0 to 1"
+    low: float = 0.0
+    high: float = 1.0
+    smallest_effect: float = 0.01
+    weights_at_once: ClassVar[int] = 20_000_000
+
+    def __post_init__(self) -> None:
+        METRICS.setdefault(self.name, self)
+
+    @abstractmethod
+    def count(self, labels: Sequence[Any], predictions: Sequence[Any], names: Sequence[str]) -> Counts:
+        """Return what the score follows from, of each row of `predictions.parquet`.
+
+        Args:
+            labels: A text, or a tuple of a text per word, of each row.
+            predictions: The same.
+            names: Names of the classes.
+
+        Raises:
+            ValueError: Where they do not fit each other.
+        """
+
+    @abstractmethod
+    def resampled(self, counts: Counts, weights: np.ndarray) -> np.ndarray:
+        """Return scores [trials, draws] of stacked counts, of examples taken `weights` [draws, examples] times."""
+
+
+METRICS: dict[str, Metric] = {}
+"""All that were made, by name."""
+
+
+def metric(name: str) -> Metric | None:
+    """Return a metric by its name without prefix; None for one that nobody has made."""
+    kind, _, entity = name.partition("/")
+    if kind == "f1" and entity:
+        return f1_of(entity)
+    return METRICS.get(name)
+
+
+def bounds(name: str) -> tuple[float, float] | None:
     """Return between which values a metric lies; None for one that is not known here."""
-    if metric in ("matthews", "pearson", "spearman"):
-        return -1.0, 1.0
-    if metric == "r2":
-        return -math.inf, 1.0
-    return (0.0, 1.0) if metric in (*CLASS_SCORES, *ENTITY_SCORES) or metric.startswith("f1/") else None
+    known = metric(name)
+    return (known.low, known.high) if known else None
+
+
+def smallest_effect(name: str) -> float:
+    """Return the smallest difference of a metric that is worth acting on; a hundredth of one that is not known."""
+    known = metric(name)
+    return known.smallest_effect if known else Metric.smallest_effect
+
+
+@dataclass(frozen=True, kw_only=True)
+class CountedMetric(Metric):
+    """A score that follows from sums of counts over examples.
+
+    Attributes:
+        of_rows: As `count`.
+        of_sums: Returns scores [trials, draws] of sums of hits and predicted [trials, classes, draws], of gold
+            [classes, draws], and `n_labels`.
+    """
+
+    of_rows: Callable[[Sequence[Any], Sequence[Any], Sequence[str]], Counts]
+    of_sums: Callable[[np.ndarray, np.ndarray, np.ndarray, int], np.ndarray]
+
+    def count(self, labels: Sequence[Any], predictions: Sequence[Any], names: Sequence[str]) -> Counts:
+        return self.of_rows(labels, predictions, names)
+
+    def resampled(self, counts: Counts, weights: np.ndarray) -> np.ndarray:
+        def summed(parts: np.ndarray) -> np.ndarray:
+            # One product of two matrices: NumPy takes a stack of small ones one by one.
+            flat = parts.reshape(-1, parts.shape[-1]) @ weights.T
+            return flat.reshape(*parts.shape[:-1], len(weights)).astype(float)
+
+        return self.of_sums(
+            summed(counts.hits), summed(counts.predicted), summed(counts.gold), counts.n_labels
+        )
+
+
+@dataclass(frozen=True, kw_only=True)
+class NumberMetric(Metric):
+    """A score of numbers.
+
+    Attributes:
+        of: Returns scores [draws] of predictions [n] of labels [n], taken `weights` [draws, n] times.
+    """
+
+    of: Callable[[np.ndarray, np.ndarray, np.ndarray], np.ndarray]
+    weights_at_once: ClassVar[int] = 1_000_000  # several tables are as large
+
+    def count(self, labels: Sequence[Any], predictions: Sequence[Any], names: Sequence[str]) -> Counts:
+        gold, predicted = (np.array(texts, dtype=float)[None] for texts in (labels, predictions))
+        return Counts(gold, predicted, predicted, 1)
+
+    def resampled(self, counts: Counts, weights: np.ndarray) -> np.ndarray:
+        weights = weights.astype(float)
+        return np.stack([self.of(counts.gold[0], values, weights) for values in counts.predicted[:, 0]])
+
+    def score(self, labels: np.ndarray, predictions: np.ndarray) -> float:
+        """Return the score of numbers, each [n]."""
+        return float(self.of(labels, predictions, np.ones((1, len(labels))))[0])
+
+
+def count_classes(labels: Sequence[Any], predictions: Sequence[Any], names: Sequence[str]) -> Counts:
+    """Return how often each class is a label, its prediction, and both, of texts or of the words of sentences."""
+    true, said = (
+        [[text] if isinstance(text, str) else text for text in part] for part in (labels, predictions)
+    )
+    lengths = np.array([len(sentence) for sentence in true], dtype=int)
+    if lengths.tolist() != [len(sentence) for sentence in said]:
+        raise ValueError("the classes of a sentence are not as many as its words")
+    words = [word for part in (true, said) for sentence in part for word in sentence]
+    codes: dict[str, int] = {}
+    numbers = np.array([codes.setdefault(word, len(codes)) for word in words], dtype=int)
+    if len(codes) * len(lengths) > _MOST_COUNTS:
+        raise ValueError(f"{len(codes):,} classes of {len(lengths):,} predictions are too many to draw from")
+    row = np.repeat(np.arange(len(lengths)), lengths)
+    of_labels, of_predictions = numbers[: len(row)], numbers[len(row) :]
+    right = of_labels == of_predictions
+
+    def counts(class_codes: np.ndarray, at: np.ndarray) -> np.ndarray:
+        cells = np.bincount(class_codes * len(lengths) + at, minlength=len(codes) * len(lengths))
+        return cells.reshape(len(codes), len(lengths)).astype(np.float32)
+
+    n_labels = max(len(names), len(codes.keys() - {CUT}))
+    return Counts(
+        counts(of_labels, row), counts(of_predictions, row), counts(of_labels[right], row[right]), n_labels
+    )
+
+
+def _count_right(labels: Sequence[Any], predictions: Sequence[Any], names: Sequence[str]) -> Counts:
+    """Return how many answers are right, whatever the classes: of texts they may be thousands."""
+    if not all(isinstance(label, str) for label in labels):
+        return count_classes(labels, predictions, names)
+    hits = np.array([a == b for a, b in zip(labels, predictions, strict=True)], dtype=np.float32)[None]
+    return Counts(np.ones_like(hits), np.ones_like(hits), hits, 1)
+
+
+def _count_entities(
+    labels: Sequence[Any], predictions: Sequence[Any], names: Sequence[str], only: str = ""
+) -> Counts:
+    """Return how many entities are labels, predictions and both; `only` those of one type."""
+    codes: dict[Any, int] = {}
+    rows = [codes.setdefault(pair, len(codes)) for pair in zip(labels, predictions, strict=True)]
+    scheme = scheme_or_runs(names or sorted({tag for tags in labels for tag in tags}))
+    if only:
+        places = {tag: place for tag, place in scheme.places.items() if place[1] == only}
+        scheme = dataclasses.replace(scheme, places=places)
+    counts = entity_counts([true for true, _ in codes], [guess for _, guess in codes], scheme)
+    gold, predicted, hits = (count[rows][None].astype(np.float32) for count in counts)
+    return Counts(gold, predicted, hits, 1)
+
+
+def _matthews(hits: np.ndarray, predicted: np.ndarray, gold: np.ndarray, n_labels: int) -> np.ndarray:
+    n = gold.sum(axis=0)  # each example has one class
+    covariance = n * hits.sum(axis=1) - (gold * predicted).sum(axis=1)
+    variances = (n**2 - (gold**2).sum(axis=0)) * (n**2 - (predicted**2).sum(axis=1))
+    return np.divide(covariance, np.sqrt(variances), out=np.zeros_like(covariance), where=variances > 0)
+
+
+def _f1(hits: np.ndarray, predicted: np.ndarray, gold: np.ndarray, n_labels: int) -> np.ndarray:
+    return np.asarray((2 * hits / np.maximum(gold + predicted, 1)).sum(axis=1) / n_labels)
+
+
+ACCURACY = CountedMetric(
+    "accuracy",
+    "accuracy",
+    "share correct, 0 to 1",
+    of_rows=_count_right,
+    of_sums=lambda hits, predicted, gold, n: hits.sum(axis=1) / gold.sum(axis=0),
+)
+F1_MACRO = CountedMetric("f1_macro", "macro F1", of_rows=count_classes, of_sums=_f1)
+MATTHEWS = CountedMetric(
+    "matthews", "Matthews correlation", "-1 to 1", -1.0, 1.0, 0.02, of_rows=count_classes, of_sums=_matthews
+)
+PRECISION = CountedMetric(
+    "precision",
+    "entity precision",
+    of_rows=_count_entities,
+    of_sums=lambda hits, predicted, gold, n: hits[:, 0] / np.maximum(predicted[:, 0], 1),
+)
+RECALL = CountedMetric(
+    "recall",
+    "entity recall",
+    of_rows=_count_entities,
+    of_sums=lambda hits, predicted, gold, n: hits[:, 0] / np.maximum(gold[0], 1),
+)
+F1 = CountedMetric("f1", "entity F1", of_rows=_count_entities, of_sums=_f1)
+
+
+@functools.cache
+def f1_of(entity: str) -> Metric:
+    """Return F1 of one type of entity."""
+    of_rows = functools.partial(_count_entities, only=entity)
+    return CountedMetric(f"f1/{entity}", smallest_effect=0.02, of_rows=of_rows, of_sums=_f1)
 
 
 def sequence_scores(labels: np.ndarray, predictions: np.ndarray, n_labels: int) -> dict[str, float]:
@@ -109,12 +334,9 @@ def number_scores(labels: np.ndarray, predictions: np.ndarray) -> dict[str, floa
     """
     labels, predictions = np.asarray(labels, dtype=np.float64), np.asarray(predictions, dtype=np.float64)
     _check_shapes(labels, predictions)
-    ones = np.ones((1, len(labels)))
     errors = labels - predictions
     return {
-        "pearson": float(correlations(labels, predictions, ones)[0]),
-        "spearman": float(correlations(ranks(labels, ones), ranks(predictions, ones), ones)[0]),
-        "r2": float(explained(labels, predictions, ones)[0]),
+        **{metric.name: metric.score(labels, predictions) for metric in (PEARSON, SPEARMAN, R2)},
         "rmse": float(np.sqrt(np.mean(errors**2))),
         "mae": float(np.mean(np.abs(errors))),
     }
@@ -169,16 +391,15 @@ def explained(labels: np.ndarray, predictions: np.ndarray, weights: np.ndarray) 
     return 1.0 - unexplained
 
 
-def smallest_effect(metric: str) -> float:
-    """Return the smallest difference of `metric` that is worth acting on, where the user names none.
+def _spearman(labels: np.ndarray, predictions: np.ndarray, weights: np.ndarray) -> np.ndarray:
+    return correlations(ranks(labels, weights), ranks(predictions, weights), weights)
 
-    A hundredth for accuracy, macro F1, the scores over all entities, and the correlation of numbers: a point, the
-    last digit that papers print. Two hundredths where a score counts fewer answers and so spreads wider from seed to
-    seed: Matthews correlation, which on two balanced classes is twice accuracy minus one, so that a point of accuracy
-    is two of it; F1 of one type of entity, of which there are a few hundred where there are thousands in all; and R²,
-    which near a correlation of 1 is its square, so that a point of the one is two of the other.
-    """
-    return _WIDE_EFFECT if metric in ("matthews", "r2") or metric.startswith("f1/") else _USUAL_EFFECT
+
+PEARSON = NumberMetric("pearson", "Pearson correlation", "-1 to 1", -1.0, 1.0, of=correlations)
+SPEARMAN = NumberMetric("spearman", "Spearman correlation", "-1 to 1", -1.0, 1.0, of=_spearman)
+R2 = NumberMetric(
+    "r2", "R²", "share of the variance explained, at most 1", -math.inf, 1.0, 0.02, of=explained
+)
 
 
 # Entities
@@ -236,7 +457,7 @@ def published_token_scores(labels: Tags, predictions: Tags, scheme: Scheme) -> d
     types: dict[str, int] = {}
     gold, predicted, _ = _compare(labels, predictions, scheme, types)
     if not len(gold.starts) + len(predicted.starts):  # seqeval fails where there is nothing to report
-        return dict.fromkeys(ENTITY_SCORES, 0.0)
+        return dict.fromkeys(("precision", "recall", "f1"), 0.0)
     from seqeval.metrics import classification_report
     from seqeval.scheme import IOBES
 
@@ -253,9 +474,9 @@ def published_token_scores(labels: Tags, predictions: Tags, scheme: Scheme) -> d
         warnings.simplefilter("ignore", UserWarning)
         report = classification_report(*renamed, output_dict=True, zero_division=0, **mode)
     overall = report["micro avg"]
-    scores = zip(ENTITY_SCORES, (overall["precision"], overall["recall"], overall["f1-score"]), strict=True)
+    scores = {"precision": overall["precision"], "recall": overall["recall"], "f1": overall["f1-score"]}
     by_type = {names[number]: row for number, row in report.items() if number in names and row["support"]}
-    return {name: float(score) for name, score in scores} | {
+    return {name: float(score) for name, score in scores.items()} | {
         f"f1/{name}": float(row["f1-score"]) for name, row in sorted(by_type.items())
     }
 

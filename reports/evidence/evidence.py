@@ -12,6 +12,8 @@ import pandas as pd
 
 from adalayers.results.interim_analyses import InterimAnalysis, planned_error
 from adalayers.results.study_file import Published
+from adalayers.tasks.kind import TaskKind
+from adalayers.tasks.kinds import KINDS
 from adalayers.tasks.metrics import bounds
 from adalayers.tasks.schemes import NO_TAGS, Scheme, scheme_or_runs
 from reports.evidence import claims as claiming
@@ -146,9 +148,7 @@ class Evidence:
             self.plan,
             self.split,
             [(claim.weights, claim.values) for claim in self.over_seeds],
-            len(labels),
-            words=self.words,
-            scheme=self.scheme,
+            labels,
         )
 
     @cached_property
@@ -326,8 +326,14 @@ class Evidence:
     # Predictions
 
     @property
+    def kind(self) -> TaskKind | None:
+        """The kind of task; None for one that is not known here."""
+        return KINDS.get(self.loaded.study.environment.dataset.kind)
+
+    @property
     def tokens(self) -> bool:
-        return self.loaded.study.environment.dataset.kind == "token"
+        """Whether labels are tags of entities."""
+        return self.kind is not None and self.kind.marks_entities
 
     @cached_property
     def scheme(self) -> Scheme:
@@ -340,7 +346,7 @@ class Evidence:
     @property
     def words(self) -> bool:
         """Whether every word has a class of its own."""
-        return self.loaded.study.environment.dataset.kind == "word"
+        return self.kind is not None and self.kind.per_word and not self.tokens
 
     @cached_property
     def numeric(self) -> bool:

@@ -12,24 +12,13 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
 import pandas as pd
 
 from adalayers.results.files import PREDICTIONS, TRIALS, answers
-from adalayers.tasks.metrics import (
-    CLASS_SCORES,
-    CUT,
-    ENTITY_SCORES,
-    NUMBER_SCORES,
-    correlations,
-    entity_counts,
-    explained,
-    ranks,
-)
-from adalayers.tasks.schemes import NO_TAGS, Scheme
+from adalayers.tasks.metrics import Counts, Metric, metric
 from reports.reading.frames import numbers
 from reports.reading.load import Plan
 from reports.tables import arms as tables
@@ -40,31 +29,8 @@ RESAMPLES = 1000
 NEIGHBOURS = 30
 """Examples of a block: sentences that stand together in a corpus may be of one document."""
 
-_WEIGHTS, _NUMBER_WEIGHTS = 20_000_000, 1_000_000
-"""Most weights, draws x examples, in memory at a time; fewer of numbers, of which several tables are as large."""
-
-_COUNTS = 50_000_000
-"""Most counts, classes x predictions, that are drawn from."""
-
 _SCORE_ROUNDING = 1e-6
 """Predictions whose score is this near to that of `trials.csv` are those it was computed from."""
-
-
-@dataclass(frozen=True)
-class Predicted:
-    """Predictions of several trials on the same examples.
-
-    trials: their ids
-    gold: [classes, examples], how often each class is in the label (for entities: one class; of numbers the number)
-    hits, predicted: [trials, classes, examples], the same of correct ones and of predictions
-    n_labels: classes that a mean over classes divides by
-    """
-
-    trials: tuple[str, ...]
-    gold: np.ndarray
-    hits: np.ndarray
-    predicted: np.ndarray
-    n_labels: int
 
 
 Contrast = tuple[Mapping[str, float], Collection[int]]
@@ -90,10 +56,7 @@ def example_variances(
     plan: Plan,
     split: str,
     contrasts: Sequence[Contrast],
-    n_labels: int,
-    *,
-    words: bool = False,
-    scheme: Scheme = NO_TAGS,
+    names: Sequence[str],
 ) -> tuple[dict[int, Variance], list[str]]:
     """Return the variances of each contrast over draws of examples.
 
@@ -103,9 +66,7 @@ def example_variances(
         plan: The study's, for its metric.
         split: Whose examples are drawn.
         contrasts: The comparisons.
-        n_labels: Classes that a mean over classes divides by.
-        words: Whether a label holds a class per word. Sentences are drawn, as words of a sentence are dependent.
-        scheme: Of tags of entities.
+        names: Of the classes.
 
     Returns:
         Index in `contrasts` -> variances, and sentences on what is missing. A contrast is omitted if the predictions
@@ -116,7 +77,7 @@ def example_variances(
     scores = numbers(rows, column).set_axis(rows["trial_id"]).dropna()
     if not contrasts or scores.empty:
         return {}, []
-    if plan.metric not in (*CLASS_SCORES, *ENTITY_SCORES, *NUMBER_SCORES):
+    if (selects := metric(plan.metric)) is None:
         return {}, [f"it is not known how `{plan.metric}` follows from predictions"]
     if not {"split", "index", "label", "prediction"} <= set(predictions.columns):
         return {}, [f"`{PREDICTIONS}` is missing or lacks columns"]
@@ -124,21 +85,19 @@ def example_variances(
     if wanted.empty:
         return {}, [_not_given(len(scores))]
     try:
-        counted = collect(wanted, plan.metric, n_labels, words=words, scheme=scheme)
+        scored, counts = collect(wanted, selects, names)
     except ValueError as error:
         return {}, [f"`{PREDICTIONS}` could not be used: {error}"]
-    once = np.ones((1, counted.gold.shape[1]), dtype=np.float32)
-    full_sample_scores = resampled(counted, plan.metric, once)[:, 0]
-    reproduces_score = (
-        np.abs(full_sample_scores - scores.reindex(list(counted.trials)).to_numpy()) <= _SCORE_ROUNDING
-    )
-    parts = [_draws(counted, plan.metric)]
+    once = np.ones((1, counts.gold.shape[1]), dtype=np.float32)
+    full_sample_scores = selects.resampled(counts, once)[:, 0]
+    reproduces_score = np.abs(full_sample_scores - scores.reindex(scored).to_numpy()) <= _SCORE_ROUNDING
+    parts = [_draws(selects, counts)]
     if blocks := once.size // NEIGHBOURS if once.size >= 2 * NEIGHBOURS else 0:
         # All but a block of neighbours; the last block has the rest too.
         block = np.minimum(np.arange(once.size) // NEIGHBOURS, blocks - 1)
-        parts.append(resampled(counted, plan.metric, once * (block != np.arange(blocks)[:, None])))
+        parts.append(selects.resampled(counts, once * (block != np.arange(blocks)[:, None])))
     draws = np.concatenate(parts, axis=1)
-    drawn = {trial: draws[index] for index, trial in enumerate(counted.trials) if reproduces_score[index]}
+    drawn = {trial: draws[index] for index, trial in enumerate(scored) if reproduces_score[index]}
     missing = len(scores) - len(drawn)
     return _variances(drawn, rows, contrasts), [_not_given(missing)] if missing else []
 
@@ -147,42 +106,27 @@ def _not_given(missing: int) -> str:
     return f"`{PREDICTIONS}` does not give the score of {count(missing, 'trial')} in `{TRIALS}`"
 
 
-def collect(
-    rows: pd.DataFrame, metric: str, n_labels: int, *, words: bool = False, scheme: Scheme = NO_TAGS
-) -> Predicted:
+def collect(rows: pd.DataFrame, selects: Metric, names: Sequence[str]) -> tuple[list[str], Counts]:
     """Count the labels and predictions of each example, for all trials that have the commonest set of examples.
+
+    Words of a sentence are dependent: sentences are the examples.
 
     Args:
         rows: Of `predictions.parquet`, of one split; at least one.
-        metric: The score that is wanted of them.
-        n_labels: Classes that a mean over classes divides by.
-        words: Whether a label holds a class per word.
-        scheme: Of tags of entities.
+        selects: The score that is wanted of them.
+        names: Of the classes.
+
+    Returns:
+        The trials, and their counts stacked in this order.
 
     Raises:
         ValueError: Where the tags of a sentence do not fit its words, or what should be a number is none.
     """
     rows = rows.sort_values(["trial_id", "index"], kind="stable")
-    labels, predictions = answers(rows["label"]), answers(rows["prediction"])
-    if metric in NUMBER_SCORES:
-        gold, predicted = (texts.astype(float).to_numpy()[None] for texts in (labels, predictions))
-        hits = predicted
-    elif words:
-        gold, predicted, hits, named = _count_words(labels.tolist(), predictions.tolist())
-        n_labels = max(n_labels, len(named))
-    elif metric in ENTITY_SCORES:
-        pair_codes, pairs = pd.factorize(pd.Series(zip(labels, predictions, strict=True), rows.index))
-        counts = entity_counts([true for true, _ in pairs], [guess for _, guess in pairs], scheme)
-        gold, predicted, hits = (count[pair_codes][None].astype(np.float32) for count in counts)
-        n_labels = 1
-    elif metric == "accuracy":  # whatever the classes: they may be thousands
-        hits = (labels == predictions).to_numpy()[None].astype(np.float32)
-        gold = predicted = np.ones_like(hits)
-    else:
-        gold, predicted, hits, named = _count_words(
-            *([[text] for text in part] for part in (labels, predictions))
-        )
-        n_labels = max(n_labels, len(named))
+    labels = answers(rows["label"])
+    gold, predicted, hits, n_labels = selects.count(
+        labels.tolist(), answers(rows["prediction"]).tolist(), names
+    )
     index, true_codes = rows["index"].to_numpy(), pd.factorize(labels)[0]
     rows_of_trial = {
         str(trial): slice(places.min(), places.max() + 1)
@@ -196,93 +140,18 @@ def collect(
     alike = {trial: places for trial, places in rows_of_trial.items() if examples[trial] == commonest}
     gold = gold[:, next(iter(alike.values()))]
     predicted, hits = (np.stack([part[:, places] for places in alike.values()]) for part in (predicted, hits))
-    return Predicted(tuple(alike), gold, hits, predicted, n_labels)
+    return list(alike), Counts(gold, predicted, hits, n_labels)
 
 
-def _count_words(
-    true: Sequence[Sequence[str]], predicted: Sequence[Sequence[str]]
-) -> tuple[np.ndarray, np.ndarray, np.ndarray, list[str]]:
-    """Return how often each class is a word's label, its prediction, and both, [classes, rows]; and the classes."""
-    lengths = np.array([len(sentence) for sentence in true], dtype=int)
-    if lengths.tolist() != [len(sentence) for sentence in predicted]:
-        raise ValueError("the classes of a sentence are not as many as its words")
-    codes, classes = pd.factorize(
-        np.array([word for part in (true, predicted) for sentence in part for word in sentence], dtype=object)
-    )
-    _bounded(len(classes), len(lengths))
-    row = np.repeat(np.arange(len(lengths)), lengths)
-    true_codes, predicted_codes = codes[: len(row)], codes[len(row) :]
-    right = true_codes == predicted_codes
-
-    def counts(class_codes: np.ndarray, at: np.ndarray) -> np.ndarray:
-        cells = np.bincount(class_codes * len(lengths) + at, minlength=len(classes) * len(lengths))
-        return cells.reshape(len(classes), len(lengths)).astype(np.float32)
-
-    named = [str(name) for name in classes if name != CUT]
-    return counts(true_codes, row), counts(predicted_codes, row), counts(true_codes[right], row[right]), named
-
-
-def _bounded(classes: int, predictions: int) -> None:
-    if classes * predictions > _COUNTS:
-        raise ValueError(f"{classes:,} classes of {predictions:,} predictions are too many to draw from")
-
-
-def resampled(counted: Predicted, metric: str, weights: np.ndarray) -> np.ndarray:
-    """Return scores [trials, draws] of examples taken `weights` [draws, examples] times."""
-    if metric in NUMBER_SCORES:
-        return _number_scores(counted, metric, weights.astype(float))
-
-    def summed(counts: np.ndarray) -> np.ndarray:
-        # One product of two matrices: NumPy takes a stack of small ones one by one.
-        flat = counts.reshape(-1, counts.shape[-1]) @ weights.T
-        return flat.reshape(*counts.shape[:-1], len(weights))
-
-    return _score(
-        metric, summed(counted.hits), summed(counted.predicted), summed(counted.gold), counted.n_labels
-    )
-
-
-def _number_scores(counted: Predicted, metric: str, weights: np.ndarray) -> np.ndarray:
-    labels, predicted = counted.gold[0], counted.predicted[:, 0]
-    if metric == "spearman":
-        of_labels = ranks(labels, weights)
-        return np.stack([correlations(of_labels, ranks(values, weights), weights) for values in predicted])
-    score = explained if metric == "r2" else correlations
-    return np.stack([score(labels, values, weights) for values in predicted])
-
-
-def _score(
-    metric: str, hits: np.ndarray, predicted: np.ndarray, gold: np.ndarray, n_labels: int
-) -> np.ndarray:
-    """Return scores [trials, draws] of counts [trials, classes, draws], as `adalayers.tasks.metrics` defines them.
-
-    gold: [classes, draws]
-    """
-    hits, predicted, gold = (part.astype(float) for part in (hits, predicted, gold))
-    n = gold.sum(axis=0)  # each example, or word, has one class
-    if metric == "accuracy":
-        return hits.sum(axis=1) / n
-    if metric == "precision":
-        return hits[:, 0] / np.maximum(predicted[:, 0], 1)
-    if metric == "recall":
-        return hits[:, 0] / np.maximum(gold[0], 1)
-    if metric == "matthews":
-        covariance = n * hits.sum(axis=1) - (gold * predicted).sum(axis=1)
-        variances = (n**2 - (gold**2).sum(axis=0)) * (n**2 - (predicted**2).sum(axis=1))
-        return np.divide(covariance, np.sqrt(variances), out=np.zeros_like(covariance), where=variances > 0)
-    return (2 * hits / np.maximum(gold + predicted, 1)).sum(axis=1) / n_labels
-
-
-def _draws(counted: Predicted, metric: str) -> np.ndarray:
+def _draws(selects: Metric, counts: Counts) -> np.ndarray:
     """Return scores [trials, `RESAMPLES`] over draws of examples, the same draws for all trials."""
-    n, rng = counted.gold.shape[1], np.random.default_rng(0)
-    size = n if metric in NUMBER_SCORES else max(n, math.prod(counted.hits.shape[:2]))
-    most = max(1, (_NUMBER_WEIGHTS if metric in NUMBER_SCORES else _WEIGHTS) // size)
+    n, rng = counts.gold.shape[1], np.random.default_rng(0)
+    most = max(1, selects.weights_at_once // max(n, math.prod(counts.hits.shape[:2])))
     parts = []
     for start in range(0, RESAMPLES, most):
         draws = min(most, RESAMPLES - start)
         weights = np.stack([np.bincount(rng.integers(n, size=n), minlength=n) for _ in range(draws)])
-        parts.append(resampled(counted, metric, weights.astype(np.float32)))
+        parts.append(selects.resampled(counts, weights.astype(np.float32)))
     return np.concatenate(parts, axis=1)
 
 

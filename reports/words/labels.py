@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import re
 
+from adalayers.tasks.metrics import metric
+
 ODD = re.compile(r"[^\w/ .,:()+-]")
 """What no name of a column has: it is left out of labels, which stand on pages and in figures as they are."""
 
@@ -23,15 +25,6 @@ class AxisLabel(str):
 LABELS = {
     "mix_lr": AxisLabel("learning rate of the mix weights", "per step"),
     "lr": AxisLabel("learning rate", "per step"),
-    "accuracy": AxisLabel("accuracy", "share correct, 0 to 1"),
-    "f1_macro": AxisLabel("macro F1", "0 to 1"),
-    "matthews": AxisLabel("Matthews correlation", "-1 to 1"),
-    "precision": AxisLabel("entity precision", "0 to 1"),
-    "recall": AxisLabel("entity recall", "0 to 1"),
-    "f1": AxisLabel("entity F1", "0 to 1"),
-    "pearson": AxisLabel("Pearson correlation", "-1 to 1"),
-    "spearman": AxisLabel("Spearman correlation", "-1 to 1"),
-    "r2": AxisLabel("R²", "share of the variance explained, at most 1"),
     "rmse": AxisLabel("root mean squared error", "unit of the labels"),
     "mae": AxisLabel("mean absolute error", "unit of the labels"),
     "mix/entropy": AxisLabel("entropy of the mix weights p̃", "nats"),
@@ -47,12 +40,15 @@ SPLITS = {"val": "validation", "test": "test", "train": "training"}
 def label(column: str) -> AxisLabel:
     """Return the label of a column, prefixes (`val/`, `test/`, `config/`) spelled out; unknown names stay."""
     prefix, _, rest = column.partition("/")
-    inner = LABELS.get(rest, AxisLabel(ODD.sub("?", rest)))
-    if column in LABELS:
-        return LABELS[column]
     if prefix in SPLITS and rest:
-        return AxisLabel(f"{SPLITS[prefix]} {inner.name}", inner.unit)
-    return inner if prefix == "config" and rest else AxisLabel(ODD.sub("?", column))
+        return AxisLabel(f"{SPLITS[prefix]} {_own(rest).name}", _own(rest).unit)
+    return _own(rest if prefix == "config" and rest else column)
+
+
+def _own(name: str) -> AxisLabel:
+    if known := metric(name):
+        return AxisLabel(known.label or ODD.sub("?", name), known.unit)
+    return LABELS.get(name, AxisLabel(ODD.sub("?", name)))
 
 
 def short(column: str) -> str:

@@ -15,9 +15,13 @@ from adalayers.escaping import listed
 from adalayers.tasks.columns import MAX_CLASSES, shape_of
 from adalayers.tasks.kind import Gold, LabelColumn, Labels, LabelsByRole, TaskKind
 from adalayers.tasks.metrics import (
-    CLASS_SCORES,
+    ACCURACY,
     CUT,
-    ENTITY_SCORES,
+    F1,
+    F1_MACRO,
+    MATTHEWS,
+    PRECISION,
+    RECALL,
     entities,
     published_token_scores,
     sequence_scores,
@@ -118,7 +122,7 @@ class Classification(TaskKind, ABC):
                     f"train has none of: {listed(f'{name!r} ({n:,})' for name, n in unseen.items())}"
                 )
             absent = [repr(name) for name, n in counts[role].items() if not n]
-            if absent and "f1_macro" in self.metrics:
+            if absent and F1_MACRO in self.metrics:
                 absent_notes.append(
                     f"macro F1, a mean over all {len(counts[role])} classes, counts 0 for {len(absent)} that {role} "
                     f"has none of: {listed(absent)}"
@@ -144,7 +148,7 @@ class SequenceClassification(Classification):
     head = "sequence"
     input_shapes = ("text", "text pair")
     label_shapes = ("class",)
-    metrics = CLASS_SCORES
+    metrics = (ACCURACY, F1_MACRO, MATTHEWS)
     default_metric = "f1_macro"
     demo = "acceptability-demo"
 
@@ -177,7 +181,8 @@ class TokenClassification(Classification):
     head = "token"
     input_shapes = ("words",)
     label_shapes = ("tags",)
-    metrics = ENTITY_SCORES
+    marks_entities = True
+    metrics = (PRECISION, RECALL, F1)
     default_metric = "f1"
     demo = "entities-demo"
 
@@ -229,7 +234,10 @@ class TokenClassification(Classification):
 
     def metrics_of(self, label_names: tuple[str, ...]) -> tuple[str, ...]:
         """Return precision, recall and F1 over all entities, and F1 of each type of entity."""
-        return (*self.metrics, *(f"f1/{name}" for name in scheme_or_runs(label_names).types))
+        return (
+            *super().metrics_of(label_names),
+            *(f"f1/{name}" for name in scheme_or_runs(label_names).types),
+        )
 
     def scores(self, gold: Gold, predictions: np.ndarray) -> dict[str, float]:
         """Return precision, recall and F1 over entities, and `f1/<TYPE>` for each type in the labels."""
@@ -274,7 +282,7 @@ class WordClassification(Classification):
     head = "token"
     input_shapes = ("words",)
     label_shapes = ("tags",)
-    metrics = ("accuracy", "f1_macro")
+    metrics = (ACCURACY, F1_MACRO)
     default_metric = "accuracy"
     demo = "word-classes-demo"
 

@@ -9,7 +9,7 @@ import numpy as np
 
 from adalayers.errors import BadInput
 from adalayers.tasks.kind import Gold, LabelColumn, Labels, LabelsByRole, TaskKind
-from adalayers.tasks.metrics import NUMBER_SCORES, number_scores
+from adalayers.tasks.metrics import PEARSON, R2, SPEARMAN, number_scores
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -36,7 +36,7 @@ class Regression(TaskKind):
     input_shapes = ("text", "text pair")
     label_shapes = ("float32", "float64")
     named_only = True
-    metrics = NUMBER_SCORES
+    metrics = (PEARSON, SPEARMAN, R2)
     default_metric = "pearson"
     demo = "similarity-demo"
     first_mistakes = "largest"

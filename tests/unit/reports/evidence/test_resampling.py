@@ -6,12 +6,12 @@ import pytest
 from scipy import stats
 from sklearn import metrics as sklearn_metrics
 
-from adalayers.tasks.metrics import CUT, token_scores, word_scores
+from adalayers.tasks.metrics import CUT, metric, token_scores, word_scores
 from adalayers.tasks.schemes import scheme_of
 from reports.evidence import claims as claiming
 from reports.evidence.evidence import Evidence
 from reports.evidence.holm import SAME, Estimate
-from reports.evidence.resampling import RESAMPLES, collect, example_variances, resampled
+from reports.evidence.resampling import RESAMPLES, collect, example_variances
 from reports.reading.load import load
 from tests.helpers.made_up import CONTROL, MadeUp
 
@@ -23,18 +23,18 @@ def frame(labels: list[str], predictions: list[str], trial: str = "t") -> pd.Dat
     return pd.DataFrame(columns)
 
 
-def assert_scores_of_draws(labels: list[str], said: list[str], metric: str, score, classes=0, **how):
+def assert_scores_of_draws(labels: list[str], said: list[str], name: str, score, classes=()):
     """Compare the scores of examples drawn five times with replacement with what `score` gives of those drawn."""
     n = len(labels)
     drawn = np.random.default_rng(7).integers(n, size=(5, n))
     weights = np.stack([np.bincount(draw, minlength=n) for draw in drawn]).astype(np.float32)
-    counted = collect(frame(labels, said), metric, classes, **how)
-    assert resampled(counted, metric, weights)[0] == pytest.approx([score(draw) for draw in drawn])
+    counts = collect(frame(labels, said), metric(name), classes)[1]
+    assert metric(name).resampled(counts, weights)[0] == pytest.approx([score(draw) for draw in drawn])
 
 
-@pytest.mark.parametrize("metric", ["accuracy", "f1_macro", "matthews"])
+@pytest.mark.parametrize("name", ["accuracy", "f1_macro", "matthews"])
 @pytest.mark.parametrize("classes", [2, 4])
-def test_scores_of_draws_are_sklearns_of_the_examples_drawn(metric, classes):
+def test_scores_of_draws_are_sklearns_of_the_examples_drawn(name, classes):
     rng = np.random.default_rng(classes)
     labels, predictions = rng.integers(classes, size=40), rng.integers(classes, size=40)
     predictions = np.where(rng.random(40) < 0.5, labels, predictions)
@@ -45,17 +45,17 @@ def test_scores_of_draws_are_sklearns_of_the_examples_drawn(metric, classes):
         "f1_macro": lambda a, b: sklearn_metrics.f1_score(
             a, b, average="macro", labels=range(classes), zero_division=0
         ),
-    }[metric]
+    }[name]
     assert_scores_of_draws(
         *(names[part].tolist() for part in (labels, predictions)),
-        metric,
+        name,
         lambda draw: theirs(labels[draw], predictions[draw]),
-        classes,
+        "abcd"[:classes],
     )
 
 
-@pytest.mark.parametrize("metric", ["precision", "recall", "f1"])
-def test_entity_scores_of_draws_are_those_of_the_sentences_drawn(metric):
+@pytest.mark.parametrize("name", ["precision", "recall", "f1", "f1/PER"])
+def test_entity_scores_of_draws_are_those_of_the_sentences_drawn(name):
     rng = np.random.default_rng(0)
     tags = np.array(["O", "B-PER", "I-PER", "B-LOC"])
     scheme = scheme_of(tuple(tags.tolist()))
@@ -63,14 +63,14 @@ def test_entity_scores_of_draws_are_those_of_the_sentences_drawn(metric):
     predictions = [[tag if rng.random() < 0.7 else "O" for tag in sentence] for sentence in labels]
     assert_scores_of_draws(
         *([tuple(tags) for tags in part] for part in (labels, predictions)),
-        metric,
-        lambda draw: token_scores([labels[i] for i in draw], [predictions[i] for i in draw], scheme)[metric],
-        scheme=scheme,
+        name,
+        lambda draw: token_scores([labels[i] for i in draw], [predictions[i] for i in draw], scheme)[name],
+        tags.tolist(),
     )
 
 
-@pytest.mark.parametrize("metric", ["pearson", "spearman", "r2"])
-def test_scores_of_drawn_numbers_are_scipys_and_sklearns(metric):
+@pytest.mark.parametrize("name", ["pearson", "spearman", "r2"])
+def test_scores_of_drawn_numbers_are_scipys_and_sklearns(name):
     rng = np.random.default_rng(1)
     labels = np.round(rng.normal(size=40), 1)  # with values that several share
     predictions = np.round(labels + rng.normal(size=40), 1)
@@ -78,16 +78,16 @@ def test_scores_of_drawn_numbers_are_scipys_and_sklearns(metric):
         "pearson": lambda a, b: stats.pearsonr(a, b).statistic,
         "spearman": lambda a, b: stats.spearmanr(a, b).statistic,
         "r2": sklearn_metrics.r2_score,
-    }[metric]
+    }[name]
     assert_scores_of_draws(
         *([f"{x:.9g}" for x in part] for part in (labels, predictions)),
-        metric,
+        name,
         lambda draw: theirs(labels[draw], predictions[draw]),
     )
 
 
-@pytest.mark.parametrize("metric", ["accuracy", "f1_macro"])
-def test_scores_of_words_are_those_of_the_words_of_the_sentences_drawn(metric):
+@pytest.mark.parametrize("name", ["accuracy", "f1_macro"])
+def test_scores_of_words_are_those_of_the_words_of_the_sentences_drawn(name):
     rng = np.random.default_rng(2)
     names = np.array(["NOUN", "VERB", "DET"])
     labels = [rng.integers(3, size=rng.integers(1, 6)) for _ in range(30)]
@@ -98,20 +98,20 @@ def test_scores_of_words_are_those_of_the_words_of_the_sentences_drawn(metric):
     with_cut = np.append(names, CUT)  # the fourth is a word that was cut away
 
     def score(draw):
-        return word_scores(*(np.concatenate([part[i] for i in draw]) for part in (labels, said)), 3)[metric]
+        return word_scores(*(np.concatenate([part[i] for i in draw]) for part in (labels, said)), 3)[name]
 
     rows = ([tuple(with_cut[tags].tolist()) for tags in part] for part in (labels, said))
-    assert_scores_of_draws(*rows, metric, score, 3, words=True)
+    assert_scores_of_draws(*rows, name, score, names.tolist())
 
 
 def test_classes_that_do_not_fit_the_words_are_refused():
     with pytest.raises(ValueError, match="not as many as its words"):
-        collect(frame([("A", "B")], [("A",)]), "accuracy", 2, words=True)
+        collect(frame([("A", "B")], [("A",)]), metric("accuracy"), ("A", "B"))
 
 
 def test_a_class_that_nobody_names_counts_in_macro_f1():
-    counted = collect(frame(["a", "a"], ["a", "a"]), "f1_macro", 2)
-    assert resampled(counted, "f1_macro", np.ones((1, 2), np.float32)) == pytest.approx(0.5)
+    counts = collect(frame(["a", "a"], ["a", "a"]), metric("f1_macro"), ("a", "b"))[1]
+    assert metric("f1_macro").resampled(counts, np.ones((1, 2), np.float32)) == pytest.approx(0.5)
 
 
 def made(**how) -> MadeUp:
@@ -135,7 +135,7 @@ def test_variance_of_accuracy_is_the_sampling_variance_of_a_mean(tmp_path):
         (factor.weights, whole),
     ]
     variances, notes = example_variances(
-        loaded.results.predictions, loaded.results.trials, loaded.plan, "test", contrasts, 2
+        loaded.results.predictions, loaded.results.trials, loaded.plan, "test", contrasts, ("a", "b")
     )
     assert notes == []
     assert set(variances) == {0, 1, 2}

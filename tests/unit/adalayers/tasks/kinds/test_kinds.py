@@ -18,14 +18,15 @@ CLASSES = ["sequence", "token", "word"]
 def test_a_kind_is_complete(name):
     kind = KINDS[name]
     assert kind.name == name
-    assert kind.default_metric in kind.metrics
+    names = [metric.name for metric in kind.metrics]
+    assert kind.default_metric in names
     task = load_task(kind.demo)
     assert type(task.kind) is type(kind)
     gold, n = task.gold("validation"), len(task.splits["validation"])
     scores = kind.scores(gold, gold.labels)
     assert set(kind.metrics_of(task.label_names)) <= set(scores)
-    assert {metric: scores[metric] for metric in kind.metrics} == dict.fromkeys(kind.metrics, 1.0)
-    assert all(0 <= kind.baseline(metric, gold) < 1 for metric in kind.metrics)
+    assert {metric: scores[metric] for metric in names} == dict.fromkeys(names, 1.0)
+    assert all(0 <= kind.baseline(metric, gold) < 1 for metric in names)
     rows = kind.prediction_columns(gold, gold.labels, np.ones(len(gold.labels)))
     assert {column: len(values) for column, values in rows.items()} == {
         "label": n,
