@@ -286,6 +286,10 @@ class TrialConfig(ABC):
                 f"got fusion={self.fusion}, which has no answer per {_ANSWERED[shape.head]}; change fusion"
             )
         chosen_states(self.hidden_states, shape, stream=self.stream)
+        trainable = self.base_model == "frozen" or shape.family != "states"
+        self.require(
+            "base_model", trainable, "frozen where hidden states were computed elsewhere (states:DIR)"
+        )
         readable = self.base_model == "frozen" or self.stream == "encoder"
         wanted = f"encoder where base_model={self.base_model}, for a decoder is read of frozen models alone"
         self.require("stream", readable, wanted)

@@ -59,15 +59,17 @@ class Stream:
     Attributes:
         layers:     l
         final_norm: whether the last state lies behind a final norm that the others have not passed
+        embeddings: whether there is a state 0
     """
 
     name: str
     layers: int
     final_norm: bool = False
+    embeddings: bool = True
 
     def states(self) -> list[State]:
         """Return all hidden states of the stream: embeddings, layers, and the last before the final norm."""
-        plain = [State(self.name, number) for number in range(self.layers + 1)]
+        plain = [State(self.name, number) for number in range(0 if self.embeddings else 1, self.layers + 1)]
         return [*plain, State(self.name, self.layers, before_norm=True)] if self.final_norm else plain
 
 
@@ -156,6 +158,10 @@ def _of_stream(hidden_states: str, stream: Stream, family: str, final_norm: bool
     if beyond := [number for number in numbers if number > layers]:
         raise BadInput(
             f"wanted hidden_states to name layers 0..{layers}, got {beyond[0]}; change hidden_states"
+        )
+    if 0 in numbers and not stream.embeddings:
+        raise BadInput(
+            f"wanted hidden_states to name layers 1..{layers}, got 0: there are no embeddings; change hidden_states"
         )
     before_norm = stream.final_norm and not final_norm
     return tuple(State(stream.name, number, before_norm and number == layers) for number in numbers)

@@ -13,6 +13,7 @@ from torch import nn
 from adalayers.backbones import pretrained
 from adalayers.backbones.backbone import Backbone, list_of_layers
 from adalayers.backbones.check import last_state_problem
+from adalayers.backbones.given_states import GivenStates
 from adalayers.backbones.sources import BackboneSource
 from adalayers.console.progress import size
 from adalayers.errors import BadInput, CannotWrite
@@ -42,6 +43,8 @@ def load(source: BackboneSource) -> Backbone:
     Raises:
         BadInput: Weights that do not fit the model or the memory, lack some of what is read, or are not finite.
     """
+    if source.is_states:
+        return GivenStates(source)
     depth, memory = _depth(source), psutil.virtual_memory().total
     needed = weight_bytes(source, depth=depth)
     if needed > memory:
@@ -188,11 +191,13 @@ def _pretrained(source: BackboneSource, depth: int | None) -> Any:
 def count_parameters(source: BackboneSource) -> tuple[int, int]:
     """Return the parameters of the whole base model, and of one layer of its first stream, without loading it.
 
-    The latter is 0 where no list of as many layers is found in the model.
+    The latter is 0 where no list of as many layers is found in the model; both are of states computed elsewhere.
 
     Raises:
         BadInput: For a config of no model.
     """
+    if source.is_states:
+        return 0, 0
     from transformers import AutoModel
 
     config = pretrained.read_config(source.folder, source.id)

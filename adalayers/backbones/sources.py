@@ -9,10 +9,11 @@ import re
 from collections.abc import Collection
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
-from adalayers.backbones import pretrained
+from adalayers.backbones import pretrained, states_folder
 from adalayers.backbones.families import Family, family_of
+from adalayers.backbones.states_folder import STATES
 from adalayers.errors import BadInput, local_path, unknown
 from adalayers.states import ComputeType, Pooling, State, Stream
 from adalayers.storage import hub
@@ -84,6 +85,11 @@ class _Identified:
         return self.id.startswith(RANDOM)
 
     @property
+    def is_states(self) -> bool:
+        """Whether its hidden states were computed elsewhere (`states:DIR`): there is no base model."""
+        return self.id.startswith(STATES)
+
+    @property
     def base(self) -> str:
         """The id that files go by, without `random:`."""
         return self.id.removeprefix(RANDOM)
@@ -127,6 +133,7 @@ class BackboneSource(_Identified):
         chosen: The hidden states that are computed and stored; None: all of the first stream.
         pooling: What of a text is stored in each of them; None: every token.
         has_weights: Whether they are there: with `weights=False` only the rest of a backbone is looked for.
+        note: What a page says of states that were computed elsewhere.
     """
 
     name: str
@@ -143,6 +150,7 @@ class BackboneSource(_Identified):
     chosen: tuple[State, ...] | None = None
     pooling: Pooling | None = None
     has_weights: bool = True
+    note: str = ""
 
     @property
     def layers(self) -> int:
@@ -183,15 +191,20 @@ def canonical(name: str, data_dir: str | Path | None = None) -> BackboneName:
 
     An alias and its full id give the same. An existing folder goes first; only over an alias it must hold a
     config.json, so that a results folder of that name hides no backbone. A name that is known nowhere may be that of a
-    folder in `data_dir`. `random:` in front of any of them gives its shape with random weights.
+    folder in `data_dir`. `random:` in front of any of them gives its shape with random weights; `states:` in front of a
+    folder says that it holds hidden states.
 
     Raises:
         BadInput: For a name that is none of these.
     """
+    if name.lower().startswith(STATES):
+        folder = local_path(name[len(STATES) :], "--backbone")
+        safe = hub.safe_name(folder.name, "backbone")
+        return BackboneName(safe, f"{STATES}{safe}", None, states_folder.read(folder).folder)
     if name.lower().startswith(RANDOM):
         base = canonical(name[len(RANDOM) :], data_dir)
-        if base.random:
-            raise BadInput(f"wanted the name of a backbone after {RANDOM}, got {name!r}; say {RANDOM} once")
+        if base.random or base.is_states:
+            raise BadInput(f"wanted the name of a base model after {RANDOM}, got {name!r}; name one")
         return dataclasses.replace(base, name=f"random-{base.name}", id=f"{RANDOM}{base.id}")
     identifier, revision = hub.split_revision(name)
     alias_id = _id_of(identifier)
@@ -224,6 +237,8 @@ def resolve(name: str, *, data_dir: str | Path | None = None, weights: bool = Tr
         BadInput: Where it cannot be had, holds no safetensors, or is of a family that cannot be read.
     """
     requested = canonical(name, data_dir)
+    if requested.is_states and requested.folder:
+        return _of_states(requested, requested.folder)
     revision = requested.revision
     folder = requested.folder or hub.local_copy(_copies(requested), data_dir)
     if folder is None and requested.base == MINILM_ID and revision is None:
@@ -263,6 +278,33 @@ def resolve(name: str, *, data_dir: str | Path | None = None, weights: bool = Tr
         reading=reading,
         has_weights=has_weights,
     )
+
+
+def _of_states(requested: BackboneName, folder: Path) -> BackboneSource:
+    states = states_folder.read(folder)
+    kind: Literal["decoder", "encoder"] = "decoder" if states.meta["causal"] else "encoder"
+    return BackboneSource(
+        name=requested.name,
+        id=requested.id,
+        revision=None,
+        folder=folder,
+        fingerprint=states.fingerprint,
+        streams=(Stream(kind, states.layers, embeddings=states.meta["embeddings"]),),
+        width=states.width,
+        max_length=pretrained.UNLIMITED_TOKENS,
+        family="states",
+        reading=Family(kind),
+        note=states.note,
+    )
+
+
+def require_base_model(source: BackboneSource | BackboneName, why: str) -> None:
+    """Raise `BadInput` for hidden states that were computed elsewhere, where the base model itself is needed."""
+    if source.is_states:
+        raise BadInput(
+            f"wanted a base model {why}, {source.id} is a folder of hidden states that were computed elsewhere; name "
+            "the model itself, or leave out what needs it"
+        )
 
 
 def _found_out(config: Any, identifier: str) -> Family:

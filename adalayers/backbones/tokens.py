@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, cast
 import numpy as np
 
 from adalayers.backbones import pretrained
-from adalayers.backbones.sources import BackboneSource
+from adalayers.backbones.sources import BackboneSource, require_base_model
 from adalayers.errors import BadInput, CannotWrite
 from adalayers.storage import hub
 from adalayers.tensors.ragged import ragged_index
@@ -27,6 +27,7 @@ def load_tokenizer(source: BackboneSource) -> PreTrainedTokenizerFast:
     Raises:
         BadInput: Where there is none, or only a slow one, which does not know which word a token is of.
     """
+    require_base_model(source, "for its tokeniser")
     from transformers import AutoTokenizer
 
     if not pretrained.has_vocabulary(source.folder):

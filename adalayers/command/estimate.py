@@ -346,6 +346,8 @@ def _patient(config: TrialConfig) -> float:
 def backbone_line(prepared: Prepared) -> str:
     """Return what the backbone takes: "7.24 billion parameters; 14.5 GB on disk, not fetched yet; ..."."""
     source, (parameters, _) = prepared.source, prepared.backbone_parameters
+    if source.is_states:
+        return f"hidden states {source.note}"
     there = sum(file.stat().st_size for file in weights(source.folder))
     if source.random:
         disk = "nothing on disk"

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import torch
 
+from adalayers.backbones.states_folder import STATES
 from adalayers.console.progress import show
 from adalayers.data.prepare import prepare
 from adalayers.errors import BadInput, unknown
@@ -137,6 +138,8 @@ def _request(
                 f"wanted the data that the study read, the folder {data.path or data.name}, it is not here; name it "
                 "with --dataset"
             )
+    if backbone is None and base.id.startswith(STATES):
+        backbone = f"{STATES}{base.path}"
     return DataRequest(
         backbone or (f"{base.id}@{base.revision}" if base.revision else base.id),
         dataset or (f"{named}@{data.revision}" if data.revision else data.name),

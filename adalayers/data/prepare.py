@@ -11,7 +11,8 @@ from typing import Any
 
 import torch
 
-from adalayers.backbones import loading, pretrained, sources, tokens
+from adalayers.backbones import loading, pretrained, sources, states_folder, tokens
+from adalayers.backbones.given_states import encoded_states
 from adalayers.backbones.sources import BackboneSource
 from adalayers.backbones.tokens import Encoded
 from adalayers.config import TrialConfig
@@ -184,6 +185,8 @@ def prepare(request: DataRequest, *, weights: bool = True) -> Prepared:
     """
     source = sources.resolve(request.backbone, data_dir=request.data_dir, weights=weights)
     dtype = request.backbone_dtype
+    if dtype == "bfloat16":
+        sources.require_base_model(source, "for --backbone-dtype bfloat16")
     if dtype == "auto":
         dtype = loading.fitting_dtype(source, loading.device_bytes())
     source = dataclasses.replace(source, dtype=dtype)
@@ -205,6 +208,8 @@ def prepare(request: DataRequest, *, weights: bool = True) -> Prepared:
         test_examples=request.test_examples,
         seed=request.seed,
     )
+    if source.is_states:
+        return Prepared(request, source, task, encoded_states(states_folder.read(source.folder), task))
     tokenizer = tokens.load_tokenizer(source)
     encoded = {
         name: tokens.encode(

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from adalayers.backbones.sources import require_base_model
 from adalayers.backbones.tokens import Encoded, load_tokenizer
 from adalayers.data.prepare import Prepared, prepare
 from adalayers.features.features import LiveFeatures
@@ -43,6 +44,7 @@ class CaseData:
             BadInput: Where it cannot be had.
         """
         request, reference = self.prepared.request, self.flags[REFERENCE]
+        require_base_model(self.prepared.source, f"that reads {reference} too")
         if reference == request.dataset:
             return self.prepared
         return prepare(replace(request, dataset=reference, text_column=None, label_column=None, metric=None))

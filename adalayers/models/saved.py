@@ -103,6 +103,7 @@ def base_model_source(
             "save them with about={'backbone': ...}"
         )
     full_id = f"{backbone['id']}@{backbone['revision']}" if backbone.get("revision") else backbone["id"]
+    sources.require_base_model(sources.BackboneName("", full_id, None, None), "to run texts through")
     try:
         source = sources.resolve(full_id if name is None else name, data_dir=data_dir)
     except BadInput as error:

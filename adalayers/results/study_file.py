@@ -93,6 +93,7 @@ class BackboneRecord:
     layer_parameters: of one of its layers; 0 where that is not known
     objective:        what it was pretrained for, "" where that is not known
     dtype:            in what it computed its hidden states
+    note:             of hidden states that were computed elsewhere: of what model, and where the last one lies
     """
 
     name: str = ""
@@ -106,6 +107,7 @@ class BackboneRecord:
     parameters: int = 0
     layer_parameters: int = 0
     objective: str = ""
+    note: str = ""
     dtype: ComputeType = "float32"
     streams: tuple[Stream, ...] = ()
 

@@ -115,6 +115,7 @@ class Task:
             for the hub and for a local copy of it.
         reading: Where it was read, and what of it.
         places: By split that has a source of its own, where the rows of that stand.
+        rows: By split that has a source of its own, how many rows that has, unlabelled ones included.
     """
 
     name: str
@@ -128,6 +129,7 @@ class Task:
     fingerprint: str
     reading: Reading
     places: Mapping[str, Places] = field(default_factory=dict)
+    rows: Mapping[str, int] = field(default_factory=dict)
 
     def place(self, role: str, row: int) -> str:
         """Return where an example of a split stands in the data: "line 51 of train.jsonl"."""
@@ -262,7 +264,7 @@ def load_task(
     """
     resolved = canonical(name, data_dir)
     entry = resolved.entry
-    whole, label_names, kind, reading, places, share = _read(
+    whole, label_names, kind, reading, places, rows, share = _read(
         resolved, data_dir, text_column, label_column, splits
     )
     if "validation" not in whole:
@@ -287,6 +289,7 @@ def load_task(
         fingerprint=_fingerprint(label_names, whole),
         reading=reading,
         places=places,
+        rows=rows,
     )
     if asked is not None:
         _check_metric(task)
@@ -300,8 +303,10 @@ def _read(
     text_column: str | None,
     label_column: str | None,
     splits: Sequence[str],
-) -> tuple[dict[str, Split], tuple[str, ...], TaskKind, Reading, dict[str, Places], float | None]:
-    """Return whole splits by role, classes, kind, what was read, where rows stand, and the share to set aside."""
+) -> tuple[
+    dict[str, Split], tuple[str, ...], TaskKind, Reading, dict[str, Places], dict[str, int], float | None
+]:
+    """Return whole splits by role, classes, kind, what was read, where rows stand, how many, and validation's share."""
     entry = name.entry
     if name.source == EMBEDDED:
         if text_column or label_column or splits:
@@ -312,7 +317,7 @@ def _read(
         examples, label_names, kind = embedded.read(name.name)
         whole = {role: Split(*read, np.arange(len(read[0]))) for role, read in examples.items()}
         reading = Reading("the package", {role: role for role in whole})
-        return whole, label_names, KINDS[kind], reading, {}, None
+        return whole, label_names, KINDS[kind], reading, {}, {role: len(whole[role]) for role in whole}, None
     corpus = corpora.read(name, data_dir, splits)
     roles, raw, told = corpus.roles, corpus.tables.splits, corpus.tables.columns
     text: str | tuple[str, ...] = text_column or told[:1] or (entry.text if entry else ())
@@ -345,7 +350,9 @@ def _read(
     ]
     reading = Reading(corpus.path, titles, (*unused, *corpus.unused), used, (*corpus.tables.notes, *notes))
     whole = {role: Split(*read) for role, read in labelled.items()}
-    return whole, label_names, task_kind, reading, {role: places[roles[role]] for role in roles}, corpus.share
+    rows = {role: len(raw[roles[role]]) for role in roles}
+    own_places = {role: places[roles[role]] for role in roles}
+    return whole, label_names, task_kind, reading, own_places, rows, corpus.share
 
 
 def _check_metric(task: Task) -> None:

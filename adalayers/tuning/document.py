@@ -46,6 +46,7 @@ def environment(prepared: Prepared, features: FeaturePlan, plan: StudyPlan) -> E
             "parameters": prepared.backbone_parameters[0],
             "layer_parameters": prepared.backbone_parameters[1],
             "objective": objective(source),
+            "note": source.note,
         },
         "dataset": {
             "name": task.name,

@@ -200,6 +200,7 @@ def _study_facts(evidence: Evidence) -> dict[str, str]:
     baseline = {labels.SPLITS.get(split, split): value for split, value in dataset.baseline.items()}
     facts = {
         "backbone": _named(backbone),
+        "hidden states": backbone.note,
         "pretrained for": backbone.objective,
         "backbone size": _joined({name: value or None for name, value in size.items()}),
         "hidden states mixed": f"{len(states)}: {', '.join(states)}" if states else "",

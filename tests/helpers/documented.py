@@ -19,9 +19,9 @@ def shown(page: str, begins: str, places: tuple[tuple[str, str], ...] = ()) -> l
     return shlex.split(next(line for line in text.splitlines() if line.startswith(begins)), comments=True)
 
 
-def snippet(name: str) -> str:
-    """Return the code of this name in CONTRIBUTING.md."""
-    (code,) = re.findall(rf"```\w+ {name}\n(.*?)```", (ROOT / "CONTRIBUTING.md").read_text(), re.S)
+def snippet(name: str, page: str = "CONTRIBUTING.md") -> str:
+    """Return the code of this name on a page."""
+    (code,) = re.findall(rf"```\w+ {name}\n(.*?)```", (ROOT / page).read_text(), re.S)
     return str(code)
 
 

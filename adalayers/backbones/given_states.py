@@ -1,0 +1,114 @@
+"""Hidden states that another program computed, looked up by the number of their row as a backbone gives its own."""
+
+from __future__ import annotations
+
+import itertools
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import torch
+from safetensors import safe_open
+from torch import Tensor, nn
+
+from adalayers.backbones import states_folder
+from adalayers.backbones.backbone import Backbone
+from adalayers.backbones.sources import BackboneSource
+from adalayers.backbones.states_folder import PAGE, ROLES, StatesFolder
+from adalayers.backbones.tokens import Encoded
+from adalayers.errors import BadInput
+from adalayers.states import State
+from adalayers.tensors.ragged import ragged_index
+
+if TYPE_CHECKING:
+    from adalayers.tasks.task import Task
+
+
+class GivenStates(Backbone):
+    """A backbone whose token ids are numbers of rows in the arrays of a folder, which stay on disk, mapped."""
+
+    def __init__(self, source: BackboneSource):
+        super().__init__(
+            nn.Identity(),
+            streams=source.streams,
+            states=source.states,
+            width=source.width,
+            family=source.reading,
+        )
+        there = states_folder.read(source.folder)
+        shards = list(itertools.chain(*there.shards.values()))
+        self._files: list[Any] = [safe_open(shard.path, "pt") for shard in shards]
+        self._ends = np.cumsum([shard.rows for shard in shards])
+        self._names = dict(zip(source.streams[0].states(), there.meta["states"], strict=True))
+
+    def forward(
+        self,
+        input_ids: Tensor,
+        attention_mask: Tensor,
+        token_types: Tensor | None = None,
+        decoder_ids: Tensor | None = None,
+    ) -> dict[State, Tensor]:
+        real = attention_mask.bool().cpu()
+        rows = input_ids.cpu()[real].numpy()
+        shards = np.searchsorted(self._ends, rows, side="right")
+        return {state: self._padded(state, real, rows, shards).to(input_ids.device) for state in self.states}
+
+    def _padded(self, state: State, real: Tensor, rows: np.ndarray, shards: np.ndarray) -> Tensor:
+        """Return a state [batch, time, width], float32, 0 at padding."""
+        values = torch.zeros(len(rows), self.width)
+        for shard in np.unique(shards):
+            at = torch.from_numpy(np.flatnonzero(shards == shard))
+            array = self._files[shard].get_tensor(self._names[state])
+            values[at] = array[torch.from_numpy(rows)[at] - int(self._ends[shard]) + len(array)].float()
+        padded = torch.zeros(*real.shape, self.width)
+        padded[real] = values
+        return padded
+
+
+def encoded_states(states: StatesFolder, task: Task) -> dict[str, Encoded]:
+    """Return by split of a task the rows of the arrays that its examples own, as if they were token ids.
+
+    A validation split that was cut from train has its rows there.
+
+    Raises:
+        BadInput: A split has other rows than the dataset, or an example of words not a row for each.
+    """
+    lengths = {
+        role: np.concatenate([np.zeros(0, np.int64), *(shard.lengths for shard in states.shards[role])])
+        for role in ROLES
+    }
+    firsts = dict(
+        zip(
+            ROLES,
+            itertools.accumulate((int(each.sum()) for each in lengths.values()), initial=0),
+            strict=False,
+        )
+    )
+    encoded = {}
+    for role, split in task.splits.items():
+        place = role if role in task.rows else "train"
+        there, where = lengths[place], states.folder / place
+        if len(there) != task.rows[place]:
+            raise BadInput(
+                f"wanted the hidden states of {task.rows[place]} examples in {where}, the rows of {place} of "
+                f"{task.name} in their order, got {len(there)}; write them again ({PAGE})"
+            )
+        of_each = there[split.index]
+        words = None if split.offsets is None else np.diff(split.offsets)
+        if words is not None and len(other := np.flatnonzero(words != of_each)):
+            raise BadInput(
+                f"wanted a row for each of the {words[other[0]]} words of {task.place(role, int(other[0]))} in "
+                f"{where}, got {of_each[other[0]]}; write the state of each word's first token"
+            )
+        rows = firsts[place] + ragged_index(np.cumsum([0, *there]), split.index)
+        none = np.zeros(len(split), np.int64)
+        of_words = None if words is None else np.concatenate([np.arange(n) for n in words])
+        encoded[role] = Encoded(
+            rows,
+            np.cumsum([0, *of_each]),
+            of_words,
+            split.offsets,
+            none,
+            None if words is None else none,
+            word_ends=of_words,
+        )
+    return encoded
