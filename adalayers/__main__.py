@@ -10,6 +10,7 @@ import os
 import sys
 from typing import Any
 
+from adalayers import __version__
 from adalayers.command.main import main as run_study
 from adalayers.console.command_line import DONE, Parser, run_command
 from adalayers.errors import local_path
@@ -31,9 +32,17 @@ def main(argv: list[str] | None = None) -> int:
         code: int = own_module("reports.__main__").main(argv[1:], "adalayers report")
         return code
     parser = Parser(prog="adalayers", allow_abbrev=False)
+    parser.add_argument(
+        "--version",
+        action=_Version,
+        nargs=0,
+        default=argparse.SUPPRESS,
+        help="print the version, and its commit where known",
+    )
     commands = parser.add_subparsers(required=True, metavar="command")
     commands.add_parser("study", help="run a study by its name; without one, list all of them")
     commands.add_parser("report", help="rebuild the reports of results folders")
+    _add_list(commands.add_parser("list", help="list the studies of a results folder, and how each stands"))
     _add_new_study(commands.add_parser("new-study", help="write a study of your own to begin with"))
     _add_cache(commands.add_parser("cache", help="list what the feature store holds, and remove of it"))
     _add_sync(commands.add_parser("sync", help="mirror a finished study's results folder to MLflow"))
@@ -63,6 +72,31 @@ def _study(words: list[str]) -> int:
         list_studies()
         return DONE
     return run_study(find_study(words[0]), argv=words[1:], program=f"adalayers study {words[0]}")
+
+
+class _Version(argparse.Action):
+    """Prints what this is, and ends."""
+
+    def __call__(self, parser: argparse.ArgumentParser, *_: Any) -> None:
+        from adalayers.console.progress import show
+        from adalayers.results.provenance import git_state
+
+        commit = git_state()["commit"]
+        show(f"adalayers {__version__}" + (f" ({commit})" if commit else ""))
+        parser.exit()
+
+
+def _add_list(parser: argparse.ArgumentParser) -> None:
+    help = "results/, or a folder within (default: %(default)s)"
+    parser.add_argument("folder", nargs="?", default="results", metavar="FOLDER", help=help)
+    parser.set_defaults(run=_list)
+
+
+def _list(*, folder: str) -> None:
+    from adalayers.command.list_results import list_results
+    from adalayers.storage.folder import Folder
+
+    list_results(Folder(folder))
 
 
 def _add_cache(parser: argparse.ArgumentParser) -> None:

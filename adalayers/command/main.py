@@ -60,7 +60,9 @@ def main(
     def run() -> int:
         try:
             with interrupts.listening():
-                ended = _run(study, reports, argv, command, program, set_aside)
+                ended, _ = run_study(
+                    study, argv, command=command, program=program, reports=reports, on_aside=set_aside
+                )
         except KeyboardInterrupt:
             ended = "interrupted"
         if ended == "interrupted":
@@ -71,15 +73,28 @@ def main(
     return run_command(run)
 
 
-def _run(
+def run_study(
     study: Study,
-    reports: Reports | None,
     argv: Sequence[str],
+    *,
     command: str,
     program: str,
-    set_aside: Callable[[], None],
-) -> str:
-    """Return how the study ended: done, most failed or interrupted; `set_aside` is called once earlier ones are."""
+    reports: Reports | None = None,
+    on_aside: Callable[[], None] = lambda: None,
+) -> tuple[str, list[Folder]]:
+    """Run a study; return how it ended (done, most failed or interrupted), and the folders of its cases.
+
+    Args:
+        study: The study.
+        argv: Its flags.
+        command: The command that they are of, as its page shows it.
+        program: Its first words.
+        reports: What writes its pages; None: the package of that name.
+        on_aside: Called once earlier studies are set aside.
+
+    Raises:
+        BadInput: For whatever the user can fix.
+    """
     require_own_script()
     flags = parse(study, argv, command, program.removeprefix("python "))
     code_hash()  # of what is about to be imported: workers compare theirs with it
@@ -90,7 +105,7 @@ def _run(
 
         for case in cases(study, flags):
             show(describe(study, case, flags))
-        return "done"
+        return "done", []
     from adalayers.command.run import move_aside, run
     from adalayers.storage.lock import one_driver
 
@@ -109,5 +124,5 @@ def _run(
         pages.check()
         if flags.fresh:
             move_aside([case.folder for case in found])
-            set_aside()
-        return run(study, flags, found, reports=pages)
+            on_aside()
+        return run(study, flags, found, reports=pages), [case.folder for case in found]

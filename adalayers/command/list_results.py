@@ -1,0 +1,45 @@
+"""adalayers list: the studies in a results folder, how each stands, and how long it has still to run."""
+
+from __future__ import annotations
+
+from adalayers.console.progress import duration, show
+from adalayers.errors import BadInput
+from adalayers.results.files import TRIALS, read_trials
+from adalayers.results.frames import find_studies
+from adalayers.results.study_file import StudyFile, read_study
+from adalayers.storage.folder import Folder
+
+
+def list_results(root: Folder) -> None:
+    """Print a line per study in or below `root`: its state, its arms, its trials, and about the time left."""
+    try:
+        folders = find_studies(root) if root.exists() else []
+    except BadInput:
+        folders = []
+    if not folders:
+        show(f"no study in or below {root.uri}; adalayers study lists those that can be run")
+        return
+    rows = [("study", "state", "arms", "trials", "time left"), *map(_row, folders)]
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    for row in rows:
+        show("  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip())
+
+
+def _row(folder: Folder) -> tuple[str, str, str, str, str]:
+    name = f"{folder.parent().name}/{folder.name}"
+    try:
+        study = read_study(folder)[0]
+        done = read_trials(folder)["status"].notna() if folder.exists(TRIALS) else []
+    except BadInput as error:
+        return name, f"cannot be read: {error}", "", "", ""
+    return name, study.runs.state, str(len(study.request.arms)), str(len(done)), _left(study, len(done))
+
+
+def _left(study: StudyFile, done: int) -> str:
+    """Return about how long a study that has not ended has to run, from the mean time of its trials so far."""
+    request, runs = study.request, study.runs
+    searches = len(request.spaces) or bool(request.space)
+    left = searches * request.trials + request.seeds * len(request.arms) - done
+    if runs.state == "finished" or left <= 0 or not done or not runs.concurrency:
+        return ""
+    return f"about {duration(left * runs.training_seconds / done / runs.concurrency)}"
