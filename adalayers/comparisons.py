@@ -19,7 +19,7 @@ By then PED-ANOVA rests on the best ten, a tenth of them.
 TUNED = ", tuned"
 """What follows the name of an arm whose other hyperparameters a search of its own has tuned."""
 
-Kind = Literal["arm", "factor", "simple", "interaction"]
+Kind = Literal["arm", "factor", "simple", "interaction", "omnibus"]
 
 Role = Literal[
     "",
@@ -157,40 +157,32 @@ def planned_comparisons(
         if arm.role == "core" and set(factors) <= set(arm.levels):
             cells.setdefault(tuple(arm.levels[name] for name in factors), arm.name)
     reference = next((key for key, name in cells.items() if name == control), next(iter(cells), ()))
-    indices = range(len(factors))
-    planned = [
-        comparison
-        for index in indices
-        if factors[index] not in conditions
-        for level in _levels(cells, index, reference)
-        for comparison in _contrast(cells, factors, {index: level}, reference)
-    ]
-    planned += [
-        pair(arm.name, control) for arm in arms if arm.name != control and arm.name not in cells.values()
-    ]
-    simple: list[Comparison] = []
-    for changed, fixed in itertools.permutations(indices, 2):
-        if factors[changed] in conditions:
-            continue
-        for fixed_level in dict.fromkeys(key[fixed] for key in cells):
-            for level in _levels(cells, changed, reference):
-                simple += _contrast(
-                    {key: name for key, name in cells.items() if key[fixed] == fixed_level},
-                    factors,
-                    {changed: level},
-                    reference,
-                    at=At(factors[fixed], fixed_level),
-                )
+    places = range(len(factors))
+    asked = [place for place in places if factors[place] not in conditions]
+    levels = [dict.fromkeys(key[place] for key in cells) for place in places]
+    others = [[level for level in levels[place] if level != reference[place]] for place in places]
+
+    def effects(
+        *changed: int, at: At | None = None, among: Mapping[tuple[Any, ...], str] = cells
+    ) -> list[Comparison]:
+        """Return the effects of these factors: of one a difference, of two a difference of differences."""
+        combined = itertools.product(*(others[place] for place in changed))
+        found = (
+            _contrast(among, factors, dict(zip(changed, new, strict=True)), reference, at) for new in combined
+        )
+        return [comparison for comparison in found if comparison]
+
+    planned = [effect for place in asked for effect in effects(place)]
+    planned += [pair(arm.name, control) for arm in arms if arm.name not in {control, *cells.values()}]
     # Where the other factor has one level alone, the effect there is the averaged one.
     averaged = [comparison.weights for comparison in planned]
-    planned += [comparison for comparison in simple if comparison.weights not in averaged]
-    for first, second in itertools.combinations(indices, 2):
-        if factors[first] in conditions and factors[second] in conditions:
-            continue
-        for level, level2 in itertools.product(
-            _levels(cells, first, reference), _levels(cells, second, reference)
-        ):
-            planned += _contrast(cells, factors, {first: level, second: level2}, reference)
+    for changed, fixed in itertools.permutations(places, 2):
+        for level in levels[fixed] if changed in asked else ():
+            among = {key: name for key, name in cells.items() if key[fixed] == level}
+            simple = effects(changed, at=At(factors[fixed], level), among=among)
+            planned += [comparison for comparison in simple if comparison.weights not in averaged]
+    for first, second in itertools.combinations(places, 2):
+        planned += effects(first, second) if {first, second} & {*asked} else []
     return planned
 
 
@@ -210,16 +202,9 @@ def crossing(
     crossed = tuple(name for name in factors if len(levels[name]) > 1)
     by_level = {tuple(cell.get(name) for name in crossed): arm for arm, cell in cells.items()}
     complete = set(itertools.product(*(levels[name] for name in crossed)))
-    if len(crossed) < 2 or len(cells) > len(complete) or by_level.keys() != complete:
-        return (), {}
-    if any(None in levels[name] for name in crossed):
-        return (), {}
-    return crossed, by_level
-
-
-def _levels(cells: Mapping[tuple[Any, ...], str], index: int, reference: tuple[Any, ...]) -> list[Any]:
-    """Return the levels of a factor other than its reference."""
-    return [level for level in dict.fromkeys(key[index] for key in cells) if level != reference[index]]
+    known = not any(None in levels[name] for name in crossed)
+    whole = known and len(cells) == len(complete) and by_level.keys() == complete
+    return (crossed, by_level) if whole and len(crossed) > 1 else ((), {})
 
 
 def _contrast(
@@ -227,32 +212,27 @@ def _contrast(
     factors: Sequence[str],
     levels: Mapping[int, Any],
     reference: tuple[Any, ...],
-    at: At | None = None,
-) -> list[Comparison]:
-    """Return the effect of `levels` (index of a factor -> level) against the reference, averaged over other factors.
+    at: At | None,
+) -> Comparison | None:
+    """Return the effect of `levels` (place of a factor -> level) against the reference, averaged over other factors.
 
-    Of one factor it is a difference, of two a difference of differences. Empty where cells for it are missing.
+    None where no combination of the others has all the cells for it.
     """
-    indices = list(levels)
-    rest = dict.fromkeys(tuple(v for i, v in enumerate(key) if i not in levels) for key in cells)
-    complete: list[dict[str, float]] = []
-    for rest_levels in rest:
-        signs: dict[str, float] = {}
-        for chosen in itertools.product((True, False), repeat=len(indices)):
-            key = list(rest_levels)
-            for index, level in sorted(zip(indices, chosen, strict=True)):
-                key.insert(index, levels[index] if level else reference[index])
-            name = cells.get(tuple(key))
-            if name is None:
-                break
-            signs[name] = float((-1) ** chosen.count(False))
-        else:
-            complete.append(signs)
+    complete = []
+    rests = (tuple(None if place in levels else level for place, level in enumerate(key)) for key in cells)
+    for rest in dict.fromkeys(rests):
+        signs: dict[str | None, float] = {}
+        for chosen in itertools.product((True, False), repeat=len(levels)):
+            key = list(rest)
+            for (place, level), new in zip(levels.items(), chosen, strict=True):
+                key[place] = level if new else reference[place]
+            signs[cells.get(tuple(key))] = float((-1) ** chosen.count(False))
+        complete += [] if None in signs else [signs]
     if not complete:
-        return []
-    weights = {name: sign / len(complete) for signs in complete for name, sign in signs.items()}
-    changes = tuple(Change(factors[index], level, reference[index]) for index, level in levels.items())
-    return [Comparison(changes=changes, at=at, weights=weights, primary=len(changes) == 1 and at is None)]
+        return None
+    weights = {str(name): sign / len(complete) for signs in complete for name, sign in signs.items()}
+    changes = tuple(Change(factors[place], level, reference[place]) for place, level in levels.items())
+    return Comparison(changes=changes, at=at, weights=weights, primary=len(changes) == 1 and at is None)
 
 
 def _named(factor: str, level: Any) -> str:

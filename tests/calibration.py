@@ -22,12 +22,12 @@ from pathlib import Path
 
 import numpy as np
 import pandas as pd
-from scipy import stats
+from scipy import special, stats
 
 from adalayers.results.interim_analyses import InterimAnalysis, next_analysis, planned_error
 from reports.evidence.evidence import Evidence
-from reports.evidence.holm import BETTER, OPEN, SAME, WORSE, Estimate, decide, holm, paired
-from reports.evidence.omnibus import FEW_CELLS, UNEQUAL, crossed, permutation_p_values, spread_ratio
+from reports.evidence.holm import BETTER, SAME, WORSE, Estimate, decide, paired
+from reports.evidence.omnibus import crossed, effects_of, permutation_p_values, spread_ratio
 from reports.reading.load import Plan, load
 from reports.words.text import table
 from tests.helpers import made_scores
@@ -187,68 +187,84 @@ def of_page(folder: Path, studies: int, seed: int = 0) -> list[str] | None:
     Differences are drawn with the covariances that they have over its seeds; ties are left out.
     """
     evidence = Evidence(load(folder))
-    primary = [claim for claim in evidence.claims if claim.primary]
+    primary = [claim for claim in evidence.over_seeds if claim.primary]
     free = [claim for claim in primary if claim.estimate]
     if not free:
         return None
     shared = sorted(set.intersection(*(set(claim.values) for claim in free)))
     differences = np.array([[claim.values[seed] for claim in free] for seed in shared])
     n, smallest = max(claim.n for claim in free), evidence.plan.smallest_effect or 0.0
-    covariance = np.atleast_2d(np.cov(differences, rowvar=False))
+    covariance, means = np.atleast_2d(np.cov(differences, rowvar=False)), differences.mean(axis=0)
     rng = np.random.default_rng([seed, 11])
-    means = differences.mean(axis=0)
-    counts = dict.fromkeys(("decided", "wrong", "equal", "same"), 0)
 
-    def verdicts(truth: np.ndarray) -> list[str]:
-        drawn = rng.multivariate_normal(truth, covariance, size=n, method="svd").T
-        family = {place: paired(row, smallest, scale=1.0) for place, row in enumerate(drawn)}
-        family |= {-1 - place: None for place in range(len(primary) - len(free))}
-        return [one.verdict for one in decide([(evidence.error, family)]).values()]
+    def verdicts(truth: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        drawn = rng.multivariate_normal(truth, covariance, size=(studies, n), method="svd")
+        return decided(drawn, smallest, evidence.error, len(primary))
 
-    for _ in range(studies):
-        own, none, edge = (verdicts(mean) for mean in (means, 0 * means, smallest * np.sign(means)))
-        counts["decided"] += sum(verdict != OPEN for verdict in own)
-        counts["wrong"] += any(
-            verdict == (WORSE if mean > 0 else BETTER) for verdict, mean in zip(own, means, strict=False)
-        )
-        counts["equal"] += bool({BETTER, WORSE} & {*none})
-        counts["same"] += SAME in edge
-    share = counts["decided"] / studies / len(primary)
+    (signs, same), (of_none, _), (_, of_edge) = map(verdicts, (means, 0 * means, smallest * np.sign(means)))
+    happened = {
+        "equal": (of_none != 0).any(axis=1),
+        "same": of_edge.any(axis=1),
+        "wrong": (signs * np.sign(means) < 0).any(axis=1),
+    }
     return [
         f"{folder.parent.name}/{folder.name}",
         str(len(primary)),
-        f"{share:.1%}",
-        *(f"{counts[name] / studies:.2%}" for name in ("equal", "same", "wrong")),
+        f"{((signs != 0) | same).sum() / studies / len(primary):.1%}",
+        *(str(Share(int(hits.sum()), studies)) for hits in happened.values()),
     ]
+
+
+def decided(drawn: np.ndarray, smallest: float, level: float, planned: int) -> tuple[np.ndarray, np.ndarray]:
+    """Return what `holm.decide` does of many studies of one analysis each: the sign of what differs, and what is same.
+
+    drawn: differences [studies, seeds, comparisons], of so many that were planned
+    """
+    df, mean = drawn.shape[1] - 1, drawn.mean(axis=1)
+    error = drawn.std(axis=1, ddof=1) / math.sqrt(df + 1)
+    steps = level / (planned - np.arange(mean.shape[1]))
+
+    def rejected(p_values: np.ndarray) -> np.ndarray:
+        order = np.argsort(p_values, axis=1)
+        passed = np.logical_and.accumulate(np.take_along_axis(p_values, order, axis=1) <= steps, axis=1)
+        return np.take_along_axis(passed, np.argsort(order, axis=1), axis=1)
+
+    different = rejected(2 * special.stdtr(df, -np.abs(mean) / error))
+    return np.sign(mean) * different, rejected(
+        special.stdtr(df, (np.abs(mean) - smallest) / error)
+    ) & ~different
 
 
 # Factors as wholes
 
+SPREADS = ("equal", "level 1.5", "level 2", "level 4", "cells 4", "skewed")
+"""Of the noise: the same in all cells; so many times as much in one level of the first factor; rising fourfold over the
+cells; exponential in one level."""
 
-def of_wholes(studies: int, sizes: Sequence[int], seeds: int, how: str, seed: int = 0) -> Share:
-    """Return the share of complete factorials in which something is said to matter, at 1%, though nothing does.
+RATIOS = (1.5, 2.0, 2.5, 3.0, math.inf)
+"""Ratios of spreads, as they are seen in a study, up to which it might be said that something matters."""
 
-    how: `equal` spread; two or four times as much in one `level` of the first factor; `cells`, rising fourfold over the
-        cells; `skewed`, exponential noise in one level
+
+def of_wholes(studies: int, sizes: Sequence[int], seeds: int, how: str, seed: int = 0) -> list[Share]:
+    """Return the shares of complete factorials in which something is said to matter, at 1%, though nothing does.
+
+    One for each of `RATIOS`, up to which effects get more than their p value.
     """
-    rng, hits = np.random.default_rng([seed, seeds, *sizes]), 0
-    cells = [*itertools.product(*map(range, sizes))]
-    level = np.array([cell[0] == 0 for cell in cells])
-    effects = [
-        effect
-        for size in range(1, len(sizes) + 1)
-        for effect in itertools.combinations(range(len(sizes)), size)
-    ]
-    for _ in range(studies):
-        noise = rng.normal(size=(seeds, len(cells)))
-        spreads = {"level 2": np.where(level, 2, 1), "level 4": np.where(level, 4, 1)}
-        noise *= {**spreads, "cells 4": np.geomspace(1, 4, len(cells))}.get(how, 1.0)
+    rng, cells = np.random.default_rng([seed, seeds, *sizes]), math.prod(sizes)
+    level, effects = np.arange(cells) < cells // sizes[0], effects_of(len(sizes))
+    kind, _, times = how.partition(" ")
+    spreads = {"level": np.where(level, float(times or 1), 1.0), "cells": np.geomspace(1, 4, cells)}.get(
+        kind, 1.0
+    )
+    hits = np.zeros(len(RATIOS), dtype=int)
+    for start in range(0, studies, 100):
+        noise = spreads * rng.normal(size=(min(100, studies - start), seeds, cells))
         if how == "skewed":
-            noise[:, level] = rng.exponential(size=(seeds, level.sum())) - 1
-        p_values = dict(enumerate(permutation_p_values(noise, sizes, effects, draws=999)))
-        judged_alike = len(cells) <= FEW_CELLS or spread_ratio(noise, sizes) <= UNEQUAL
-        hits += judged_alike and any(step.rejected for step in holm(p_values, 0.01).values())
-    return Share(hits, studies)
+            noise[..., level] = rng.exponential(size=noise[..., level].shape) - 1
+        p_values, ratios = permutation_p_values(noise, sizes, effects, draws=999), spread_ratio(noise, sizes)
+        wrong = p_values.min(axis=1) <= 0.01 / len(effects)  # the first of Holm's steps
+        hits += [int((wrong & (ratios <= most)).sum()) for most in RATIOS]
+    return [Share(int(count), studies) for count in hits]
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -308,11 +324,11 @@ def _pages(studies: int) -> None:
 
 
 def _wholes(studies: int) -> None:
-    print_row("cells", "seeds", "spread", "something matters", head=True)
-    for sizes, seeds, how in itertools.product(
-        ((2, 2), (2, 3), (4, 3), (3, 3, 3)), (6, 20), ("equal", "level 2", "level 4", "cells 4", "skewed")
-    ):
-        print_row(" x ".join(map(str, sizes)), str(seeds), how, str(of_wholes(studies, sizes, seeds, how)))
+    heads = (f"ratio seen up to {most:g}" for most in RATIOS)
+    print_row("cells", "seeds", "spread", *heads, head=True)
+    for sizes, seeds, how in itertools.product(((2, 2), (2, 3), (4, 3), (3, 3, 3)), (6, 12, 20), SPREADS):
+        shares = of_wholes(studies, sizes, seeds, how)
+        print_row(" x ".join(map(str, sizes)), str(seeds), how, *map(str, shares))
 
 
 def print_row(*cells: str, head: bool = False) -> None:

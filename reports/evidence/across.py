@@ -1,8 +1,8 @@
 """What the cases of a study (its backbones and datasets) allow one to claim together.
 
-Three kinds of comparison, all of them contrasts over cells, a cell being one arm in one case ("minilm-cola/uniform"):
-the mean of an effect over the cases that measure it alike; how far that effect differs between a case and the first;
-and the score of a backbone against that of the first one on the same data. Arms of one case are paired by seed, and so
+Three kinds of comparison, each of what the last analysis of its cases sees: the mean of an effect over the cases that
+measure it alike; how far that effect differs between a case and the first; and the score of a backbone against that of
+the first one on the same data. Arms of one case are paired by seed, and so
 is a mean over cases: of seeds that make cases vary together, it would vary more than independent cases do. Two cases
 are compared with all seeds that each has, as if those of the two were independent (`holm.unpaired`).
 
@@ -17,11 +17,11 @@ from statistics import fmean
 from typing import Any, Literal
 
 from adalayers.comparisons import FIRST, Comparison
-from adalayers.results.interim_analyses import PLANNED, InterimAnalysis
+from adalayers.results.interim_analyses import PLANNED
 from adalayers.results.study_file import StudyFile
 from reports.evidence.claims import Claim, Family, judged
 from reports.evidence.evidence import Evidence
-from reports.evidence.holm import unpaired
+from reports.evidence.holm import paired, unpaired
 from reports.reading.load import Plan
 from reports.tables import arms as tables
 
@@ -69,20 +69,24 @@ class Case:
         environment = self.study.environment
         return environment.backbone.id, environment.dataset.fingerprint
 
-    def cell(self, arm: str) -> str:
-        return f"{self.name}/{arm}"
-
-    def cells(self, weights: Mapping[str, float], times: float = 1.0) -> dict[str, float]:
-        """Return a comparison of its arms as one of its cells."""
-        return {self.cell(arm): times * weight for arm, weight in weights.items()}
+    def seen(self, weights: Mapping[str, float]) -> Claim:
+        """Return what the last analysis of the case sees of a comparison of its arms; without one, all there is."""
+        evidence = self.evidence
+        lost = tables.without_score(evidence.trials, self.plan)
+        family = Family(lambda _: evidence.scores, None, lost, evidence.answers)
+        metric, split = self.sort
+        claim = Claim(weights=dict(weights), metric=metric, split=split)
+        return family.seen(claim, evidence.analyses[-1] if evidence.analyses else None)
 
 
 @dataclass(frozen=True)
 class Across:
     """What was found across cases.
 
-    cases:    those compared, the reference first; left_out: those that are not, with the reason
-    claims:   one for each comparison
+    Attributes:
+        cases: Those compared, the reference first.
+        left_out: Those that are not, with the reason.
+        claims: One for each comparison.
     """
 
     cases: tuple[Case, ...] = ()
@@ -91,78 +95,32 @@ class Across:
 
 
 @dataclass(frozen=True, kw_only=True)
-class AcrossClaim:
+class AcrossClaim(Claim):
     """A comparison across cases and what is claimed of it.
 
-    what:      the mean of an effect over cases, the difference of an effect between two cases, or of their scores
-    case, reference: the two cases; `ALL` and "" for a mean
-    cases:     all that it is of
+    Attributes:
+        what: The mean of an effect over cases, the difference of an effect between two cases, or of their scores.
+        case, reference: The two cases; `ALL` and "" for a mean.
+        cases: All that it is of.
     """
 
     what: What
     case: str
     reference: str
     cases: tuple[str, ...]
-    claim: Claim
 
     def as_json(self) -> dict[str, Any]:
         """Return the fields of the file format: those of a claim, and of which cases it is."""
         about = {"case": self.case, "reference": self.reference, "cases": list(self.cases), "what": self.what}
-        return {**self.claim.as_json(), "kind": "across", **about}
+        return {**super().as_json(), "kind": "across", **about}
 
 
 def across(cases: Iterable[Case]) -> Across:
     """Return what can be claimed across cases: of the most that were run alike, in the order in which they began."""
     alike, left_out = run_alike(cases)
-    planned = [*_effects(alike), *_scores(alike)]
-    values: dict[str, dict[int, float]] = {}
-    untestable: dict[str, frozenset[int]] = {}
-    answers: dict[tuple[str, int], str] = {}
-    covered: dict[str, list[int]] = {}
-    for case in alike:
-        evidence, (_, data) = case.evidence, case.trained_on
-        last = evidence.analyses[-1].covered if evidence.analyses else evidence.scores
-        values |= {case.cell(arm): by_seed for arm, by_seed in evidence.scores.items()}
-        covered |= {case.cell(arm): [*seeds] for arm, seeds in last.items()}
-        lost = tables.without_score(evidence.trials, case.plan)
-        untestable |= {case.cell(arm): seeds for arm, seeds in lost.items()}
-        # Equal predictions on other data are not the same.
-        answers |= {
-            (case.cell(arm), seed): f"{data} {text}" for (arm, seed), text in evidence.answers.items()
-        }
-    end, cells = InterimAnalysis(covered=covered), Family(values, None, untestable, answers)
-    latest = [_seen(item, cells, end, alike) for item in planned]
-    looks = {place: claim for place, claim in enumerate(latest) if claim.primary}
-    claims = judged(latest, [(PLANNED, looks)], PLANNED)
-    found = (replace(item, claim=claim) for item, claim in zip(planned, claims, strict=True))
-    return Across(tuple(alike), tuple(left_out), tuple(found))
-
-
-def _seen(item: AcrossClaim, cells: Family, end: InterimAnalysis, cases: Sequence[Case]) -> Claim:
-    """Return what there is of a comparison: of a mean by seed, of two cases all that each has."""
-    own = [case for case in cases if case.name in item.cases]
-    effects = [case.plan.smallest_effect for case in own]
-    cells = replace(cells, smallest=None if None in effects else min(filter(None, effects), default=0.0))
-    claim = cells.seen(item.claim, end)
-    if item.what != MEAN:
-        parts = [
-            cells.seen(replace(claim, weights={cell: claim.weights[cell] for cell in of_case}), end)
-            for case in own
-            for of_case in [{case.cell(arm.name) for arm in case.plan.arms} & claim.arms]
-        ]
-        samples = [[*part.values.values()] for part in parts]
-        n, withheld = min(map(len, samples)), any(part.withheld for part in parts)
-        scores = (abs(value) for cell in claim.arms for value in cells.values.get(cell, {}).values())
-        tested = n >= FIRST and not withheld
-        claim = replace(
-            item.claim,
-            n=n,
-            difference=sum(map(fmean, samples)) if n else None,
-            estimate=unpaired(samples, cells.smallest, scale=max(scores, default=0)) if tested else None,
-            withheld=withheld,
-        )
-    ended = all(case.evidence.analyses for case in own)
-    return claim if ended else replace(claim, estimate=None)
+    seen = [*_effects(alike), *_scores(alike)]
+    primary = {place: claim for place, claim in enumerate(seen) if claim.primary}
+    return Across(tuple(alike), tuple(left_out), tuple(judged(seen, [(PLANNED, primary)], PLANNED)))
 
 
 def run_alike(cases: Iterable[Case]) -> tuple[list[Case], list[tuple[str, str]]]:
@@ -170,80 +128,98 @@ def run_alike(cases: Iterable[Case]) -> tuple[list[Case], list[tuple[str, str]]]
     cases = sorted(cases, key=lambda case: case.began)
     if not cases:
         return [], []
-    reference = max(cases, key=lambda case: sum(_differs(case, other) is None for other in cases))
-    flags = {case.name: _differs(reference, case) for case in cases}
-    left_out = [
-        (case.name, f"{flag} is {has} there and {had} in {reference.name}")
+    flags = {
+        case.name: {
+            name: value
+            for name, value in case.study.request.flags.items()
+            if value is not None and not name.startswith(OF_THE_CASE)
+        }
         for case in cases
-        if (flag := flags[case.name]) is not None
-        for had, has in [[side.study.request.flags.get(flag) for side in (reference, case)]]
-    ]
-    return [case for case in cases if flags[case.name] is None], left_out
-
-
-def _differs(reference: Case, case: Case) -> str | None:
-    """Return the first flag that is no case's own and that the two were run with otherwise."""
-    one, other = (side.study.request.flags for side in (reference, case))
-    own = (name for name in {**one, **other} if not name.startswith(OF_THE_CASE))
-    return next((name for name in own if one.get(name) != other.get(name)), None)
+    }
+    reference = max(flags, key=lambda name: sum(flags[name] == own for own in flags.values()))
+    wanted, left_out = flags[reference], []
+    for name, own in flags.items():
+        if differs := [flag for flag in {**wanted, **own} if wanted.get(flag) != own.get(flag)]:
+            had, has = wanted.get(differs[0]), own.get(differs[0])
+            left_out.append((name, f"{differs[0]} is {has} there and {had} in {reference}"))
+    return [case for case in cases if flags[case.name] == wanted], left_out
 
 
 def _effects(cases: Sequence[Case]) -> list[AcrossClaim]:
-    """Plan the primary comparisons that all cases of one sort share: their means, then their differences."""
+    """Return the primary comparisons that all cases of one sort share: their means, then their differences."""
     means, differences = [], []
     for of_sort in _groups(cases, lambda case: case.sort):
-        reference = of_sort[0]
-        shared = [{claim.key: claim for claim in case.plan.comparisons if claim.primary} for case in of_sort]
-        for key, effect in shared[0].items():
-            if not all(key in of_case for of_case in shared):
-                continue
-            effects = [(case, of_case[key].weights) for case, of_case in zip(of_sort, shared, strict=True)]
-            averaged: dict[str, float] = {}
-            for case, weights in effects:
-                averaged |= case.cells(weights, 1 / len(of_sort))
-            means.append(_planned(MEAN, of_sort, replace(effect, weights=averaged)))
-            minus = reference.cells(effects[0][1], -1.0)
-            differences += [
-                _planned(
-                    DIFFERENCE,
-                    (reference, case),
-                    replace(effect, weights=case.cells(weights) | minus, primary=False),
-                )
-                for case, weights in effects[1:]
-            ]
+        planned = [{item.key: item for item in case.plan.comparisons if item.primary} for case in of_sort]
+        for key in planned[0]:
+            if all(key in own for own in planned):
+                effects = [(case, own[key]) for case, own in zip(of_sort, planned, strict=True)]
+                means.append(_seen(MEAN, effects, [1 / len(effects)] * len(effects)))
+                differences += [_seen(DIFFERENCE, [effects[0], other], [-1.0, 1.0]) for other in effects[1:]]
     return [*means, *differences]
 
 
 def _scores(cases: Sequence[Case]) -> list[AcrossClaim]:
-    """Plan each backbone's score against the first one's on the same data: the control's, then other common arms'."""
-    planned = []
+    """Return each backbone's score against the first one's on the same data: the control's, then other common arms'."""
+    seen = []
     named = [case for case in cases if case.trained_on[1]]
-    for of_data in _groups(named, lambda case: (case.trained_on[1], case.sort)):
-        reference, *others = of_data
+    for first, *others in _groups(named, lambda case: (case.trained_on[1], case.sort)):
         for case in others:
-            if case.trained_on == reference.trained_on:
+            if case.trained_on == first.trained_on:
                 continue
-            pairs = {case.plan.control: reference.plan.control}
-            common = {arm.name for arm in case.plan.arms}
-            pairs |= {arm.name: arm.name for arm in reference.plan.arms if arm.name in common - pairs.keys()}
-            for arm, counterpart in pairs.items():
-                if arm and counterpart:
-                    weights = {case.cell(arm): 1.0, reference.cell(counterpart): -1.0}
-                    primary = arm == case.plan.control
-                    score = Comparison(arm=arm, control=counterpart, weights=weights, primary=primary)
-                    planned.append(_planned(SCORE, (reference, case), score))
-    return planned
+            control, own = case.plan.control, {arm.name for arm in case.plan.arms}
+            pairs = {control: first.plan.control}
+            pairs |= {arm.name: arm.name for arm in first.plan.arms if arm.name in own - {control}}
+            for arm, other in pairs.items():
+                if arm and other:
+                    score = Comparison(arm=arm, control=other, weights={arm: 1.0}, primary=arm == control)
+                    of_first = replace(score, weights={other: 1.0})
+                    seen.append(_seen(SCORE, [(first, of_first), (case, score)], [-1.0, 1.0]))
+    return seen
 
 
-def _planned(what: What, cases: Sequence[Case], comparison: Comparison) -> AcrossClaim:
-    """Return a comparison of cases, the reference first."""
+def _seen(what: What, parts: Sequence[tuple[Case, Comparison]], factors: Sequence[float]) -> AcrossClaim:
+    """Return what there is of a comparison across cases: of a mean by seed, of two cases all that each has.
+
+    Args:
+        what: It is.
+        parts: The cases, the reference first, and what is compared in each; it is named as in the last one.
+        factors: What each is multiplied with; their sum is what is compared.
+    """
+    cases, comparisons = zip(*parts, strict=True)
     metric, split = cases[0].sort
+    weights, scores, seen = {}, [], []
+    for (case, comparison), factor in zip(parts, factors, strict=True):
+        own = {arm: factor * weight for arm, weight in comparison.weights.items()}
+        seen.append(case.seen(own))
+        weights |= {f"{case.name}/{arm}": weight for arm, weight in own.items()}
+        scores += [abs(score) for arm in own for score in case.evidence.scores.get(arm, {}).values()]
+    samples = [[*one.values.values()] for one in seen]
+    if what == MEAN:
+        shared = set.intersection(*({*one.values} for one in seen))
+        samples = [[sum(one.values[seed] for one in seen) for seed in sorted(shared)]]
+    n, withheld = min(map(len, samples)), any(one.withheld for one in seen)
+    estimate, effects = None, [case.plan.smallest_effect for case in cases]
+    if n >= FIRST and not withheld and all(case.evidence.analyses for case in cases):
+        smallest, scale = None if None in effects else min(filter(None, effects), default=0.0), max(scores)
+        estimate = (
+            paired(samples[0], smallest, scale=scale)
+            if what == MEAN
+            else unpaired(samples, smallest, scale=scale)
+        )
+    of_cells = replace(comparisons[-1], weights=weights)
     return AcrossClaim(
+        **vars(of_cells if what != DIFFERENCE else replace(of_cells, primary=False)),
+        metric=metric,
+        split=split,
+        n=n,
+        difference=sum(map(fmean, samples)) if n else None,
+        estimate=estimate,
+        tie=what == MEAN and all(one.tie for one in seen),
+        withheld=withheld,
         what=what,
         case=ALL if what == MEAN else cases[-1].name,
         reference="" if what == MEAN else cases[0].name,
         cases=tuple(case.name for case in cases),
-        claim=Claim(**vars(comparison), metric=metric, split=split),
     )
 
 

@@ -7,10 +7,10 @@ the primary ones, by two Holm runs at each analysis (`holm`); the others have in
 from __future__ import annotations
 
 import operator
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from statistics import fmean
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 import pandas as pd
@@ -26,7 +26,7 @@ from reports.tables import arms as tables
 from reports.tables.convergence import BestSoFar
 
 HIGHER, LOWER = "higher", "lower"
-OF_MODELS = ("mix/entropy", "convergence_step")
+ENTROPY, SPEED = "mix/entropy", "convergence_step"
 """What is compared besides scores: neither has a good direction."""
 
 FIELDS = (
@@ -88,7 +88,7 @@ class Claim(Comparison):
         if self.verdict is not None or self.estimate is None or self.low is None or self.high is None:
             return SAME if self.tie else self.verdict or OPEN
         if self.low > 0 or self.high < 0:
-            up, down = (HIGHER, LOWER) if self.metric in OF_MODELS else (BETTER, WORSE)
+            up, down = (HIGHER, LOWER) if self.metric in (ENTROPY, SPEED) else (BETTER, WORSE)
             return up if self.low > 0 else down
         small = self.estimate.smallest is not None and (self.at_most or 0.0) < self.estimate.smallest
         return SAME if small else OPEN
@@ -120,6 +120,7 @@ class Claim(Comparison):
         return {name: named.get(name, getattr(self, name)) for name in FIELDS}
 
 
+AnyClaim = TypeVar("AnyClaim", bound=Claim)
 Values = Mapping[str, Mapping[int, float]]
 """An arm's name -> its values by seed; arms without any are not in it."""
 
@@ -141,12 +142,8 @@ def claims(
         error: Of all planned analyses (`interim_analyses.planned_error`).
     """
     split = tables.score_split(trials, plan)
-    family = Family(
-        tables.values(trials, f"{split}/{plan.metric}"),
-        plan.smallest_effect,
-        tables.without_score(trials, plan),
-        answers,
-    )
+    values = tables.values(trials, f"{split}/{plan.metric}")
+    family = Family(lambda _: values, plan.smallest_effect, tables.without_score(trials, plan), answers)
     named = [Claim(**vars(planned), metric=plan.metric, split=split) for planned in plan.comparisons]
     return family.claims(named, analyses, error)
 
@@ -164,35 +161,30 @@ def contrasts(
     Their verdicts are `higher`, `lower` or `not enough evidence`: neither measure has a good direction
     or a smallest effect of interest. No study stops by them, so they are of the last analysis.
     """
-    learned = set(tables.learning_arms(trials, plan))
-    families = {
-        "mix/entropy": Family(tables.values(trials, "mix/entropy")),
-        "convergence_step": SpeedFamily({}, best=best),
-    }
-    words = {BETTER: HIGHER, WORSE: LOWER}
-    return [
-        replace(claim, verdict=words.get(claim.verdict or "", claim.verdict))
-        for metric, family in families.items()
-        for claim in family.claims(
-            [
-                Claim(**vars(planned), metric=metric, split="val")
-                for planned in plan.comparisons
-                if metric != "mix/entropy" or planned.weights.keys() <= learned
-            ],
-            analyses[-1:],
-            error,
-        )
+    entropies, learned = tables.values(trials, "mix/entropy"), {*tables.learning_arms(trials, plan)}
+    named = [Claim(**vars(planned), metric="", split="val") for planned in plan.comparisons]
+    found = [
+        *Family(lambda _: entropies).claims(
+            [replace(claim, metric=ENTROPY) for claim in named if claim.arms <= learned], analyses[-1:], error
+        ),
+        *Family(best.steps).claims([replace(claim, metric=SPEED) for claim in named], analyses[-1:], error),
     ]
+    words = {BETTER: HIGHER, WORSE: LOWER}
+    return [replace(claim, verdict=words.get(claim.verdict or "", claim.verdict)) for claim in found]
 
 
 @dataclass(frozen=True)
 class Family:
     """What comparisons of one measure rest on.
 
-    untestable: arm -> seeds; an analysis up to one of them has neither interval nor p value
+    Attributes:
+        values: Arms -> their values by seed.
+        smallest: The smallest effect of interest; None: not known.
+        untestable: Arm -> seeds; an analysis up to one of them has neither interval nor p value.
+        answers: As from `prediction_hashes.answers`.
     """
 
-    values: Values
+    values: Callable[[Iterable[str]], Values]
     smallest: float | None = None
     untestable: Mapping[str, frozenset[int]] = field(default_factory=dict)
     answers: prediction_hashes.PredictionHashes = field(default_factory=dict)
@@ -217,10 +209,13 @@ class Family:
 
     def seen(self, claim: Claim, analysis: InterimAnalysis | None) -> Claim:
         """Return what an analysis sees of a comparison; without one, all seeds there are, and nothing is tested."""
-        values = self._of(claim)
+        values = self.values(claim.weights)
+        everything = differences(values, claim.weights)
         covered = analysis.covered if analysis else values
         seeds = [set(covered.get(arm, ())) for arm in claim.weights]
-        by_seed = differences(values, claim.weights, set.intersection(*seeds))
+        by_seed = {
+            seed: value for seed, value in everything.items() if all(seed in of_arm for of_arm in seeds)
+        }
         last = max(set().union(*seeds), default=0)
         withheld = any(seed <= last for arm in claim.weights for seed in self.untestable.get(arm, ()))
         claim = replace(claim, n=len(by_seed), values=by_seed, withheld=withheld)
@@ -232,50 +227,26 @@ class Family:
             claim,
             difference=fmean(by_seed.values()),
             estimate=paired(by_seed.values(), self.smallest, scale=scale) if tested else None,
-            tie=max(map(abs, by_seed.values())) <= TOLERANCE * scale and self._tied(claim),
-        )
-
-    def _of(self, claim: Comparison) -> Values:
-        return self.values
-
-    def _tied(self, claim: Comparison) -> bool:
-        """Whether predictions agree on six seeds or more, and on all there are, after an analysis too.
-
-        Predictions that are alike while scores are not contradict each other: no ground for a tie.
-        """
-        everything = differences(self._of(claim), claim.weights)
-        return (
-            len(everything) >= FIRST
+            # Of all seeds there are. Alike predictions of other scores contradict each other: no ground for a tie.
+            tie=len(everything) >= FIRST
             and max(map(abs, everything.values())) <= TOLERANCE
-            and prediction_hashes.tied(claim.weights, everything, self.answers)
+            and prediction_hashes.tied(claim.weights, everything, self.answers),
         )
 
 
-@dataclass(frozen=True)
-class SpeedFamily(Family):
-    """Comparisons of steps to a score of their own."""
-
-    best: BestSoFar = BestSoFar({}, None)  # noqa: RUF009  # frozen
-
-    def _of(self, claim: Comparison) -> Values:
-        return self.best.steps(claim.weights)
-
-
-def differences(
-    values: Values, weights: Mapping[str, float], seeds: Collection[int] | None = None
-) -> dict[int, float]:
-    """Return the weighted sum of arms' values by seed, on those (of `seeds`) that all of them have, in order."""
+def differences(values: Values, weights: Mapping[str, float]) -> dict[int, float]:
+    """Return the weighted sum of arms' values by seed, on those that all of them have, in order."""
     arms = [values.get(arm, {}) for arm in weights]
     shared = set.intersection(*({*of_arm} for of_arm in arms))
     return {
         seed: sum(map(operator.mul, weights.values(), [of_arm[seed] for of_arm in arms]))
-        for seed in sorted(shared if seeds is None else shared & {*seeds})
+        for seed in sorted(shared)
     }
 
 
 def judged(
-    latest: Sequence[Claim], analyses: Sequence[tuple[float, Mapping[int, Claim]]], error: float
-) -> list[Claim]:
+    latest: Sequence[AnyClaim], analyses: Sequence[tuple[float, Mapping[int, AnyClaim]]], error: float
+) -> list[AnyClaim]:
     """Return the claims with what is found of each.
 
     Args:
@@ -287,23 +258,20 @@ def judged(
         [(level, {place: seen.estimate for place, seen in looks.items()}) for level, looks in analyses]
     )
     primary = sum(claim.primary for claim in latest)
-    others, found = len(latest) - primary, []
+    others, unasked, found = len(latest) - primary, Step(False, 0.0, 1.0), []
     for place, seen in enumerate(latest):
-        decision = decisions.get(place)
+        decision = decisions.get(place) or Decision(-1, OPEN, unasked, unasked, primary)
         if not seen.primary:
             p_value = seen.estimate.p_value if seen.estimate else 1.0
             step = Step(False, error / others, min(1.0, others * p_value))
             decision = Decision(len(analyses) - 1, None, step, step, others)
-        elif decision is None:  # it has not been asked
-            step = Step(False, 0.0, 1.0)
-            seen, decision = replace(seen, estimate=None), Decision(-1, OPEN, step, step, primary)
-        elif not seen.tie:
+        elif decision.analysis >= 0 and not seen.tie:
             seen = analyses[decision.analysis][1][place]
         found.append(_found(seen, decision))
     return found
 
 
-def _found(seen: Claim, decision: Decision) -> Claim:
+def _found(seen: AnyClaim, decision: Decision) -> AnyClaim:
     """Return a claim with what was decided of it."""
     verdict = SAME if seen.tie and seen.primary else decision.verdict
     claim = replace(
@@ -318,7 +286,7 @@ def _found(seen: Claim, decision: Decision) -> Claim:
     if claim.tie:
         return replace(claim, difference=0.0, low=0.0, high=0.0, at_most=0.0, estimate=None)
     if claim.estimate is None or claim.same_level is None:
-        return claim
+        return replace(claim, estimate=None)
     low, high = _interval(claim)
     return replace(
         claim,
@@ -337,11 +305,8 @@ def _interval(claim: Claim, variance: float = 0.0) -> tuple[float, float]:
     """
     assert claim.estimate is not None
     assert claim.level is not None
-    same = claim.verdict == SAME
-    half, difference = (
-        claim.estimate.half(claim.level / (1 if same else 2), variance),
-        claim.estimate.difference,
-    )
+    same, difference = claim.verdict == SAME, claim.estimate.difference
+    half = claim.estimate.half(claim.level / (1 if same else 2), variance)
     low, high = difference - half, difference + half
     if same:
         low, high = min(0.0, low), max(0.0, high)

@@ -162,22 +162,15 @@ def decide(analyses: Sequence[tuple[float, Mapping[Key, Estimate | None]]]) -> d
             for key, estimate in family.items()
             if key not in decisions or decisions[key].verdict == OPEN
         }
-        p_values = (
-            {key: estimate.p_value if estimate else 1.0 for key, estimate in asked.items()},
-            {key: estimate.same_p_value if estimate else 1.0 for key, estimate in asked.items()},
-        )
-        runs = [
-            holm(own, level, len(family.keys() - asked.keys() - dropped))
-            for own, dropped in zip(p_values, rejected, strict=True)
-        ]
+        runs = []
+        for dropped, p_value in zip(rejected, ("p_value", "same_p_value"), strict=True):
+            own = {key: getattr(estimate, p_value, 1.0) for key, estimate in asked.items()}
+            runs.append(holm(own, level, len(family.keys() - asked.keys() - dropped)))
+            dropped |= {key for key, step in runs[-1].items() if step.rejected}
         for key, estimate in asked.items():
             different, same = (run[key] for run in runs)
-            verdict = OPEN
+            verdict = SAME if same.rejected else OPEN
             if estimate and different.rejected:
                 verdict = BETTER if estimate.difference > 0 else WORSE
-            elif same.rejected:
-                verdict = SAME
             decisions[key] = Decision(place, verdict, different, same, len(family))
-        for dropped, run in zip(rejected, runs, strict=True):
-            dropped |= {key for key, step in run.items() if step.rejected}
     return decisions

@@ -7,18 +7,18 @@ off is shuffled among the cells of each seed, which would change nothing if the 
 from __future__ import annotations
 
 import itertools
-import math
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from functools import reduce
 from typing import Any
 
 import numpy as np
+from scipy import sparse
 
-from adalayers.comparisons import FIRST, crossing
+from adalayers.comparisons import FIRST, Kind, crossing
 from adalayers.results.interim_analyses import CROSSED, OMNIBUS, InterimAnalysis
 from adalayers.results.intervals import TOLERANCE
-from reports.evidence.claims import FIELDS, Values
+from reports.evidence.claims import Claim, Values
 from reports.evidence.holm import OPEN, holm
 from reports.reading.load import Plan
 
@@ -33,29 +33,19 @@ _ROUNDING = 1 - 1e-9
 
 
 @dataclass(frozen=True, kw_only=True)
-class Omnibus:
-    """What is found of an effect: of one factor, or how several depend on each other; fields as of `Claim`."""
+class Omnibus(Claim):
+    """What is found of an effect: of one factor, or how several depend on each other; it has no two arms."""
 
     factors: tuple[str, ...]
-    metric: str
-    split: str
-    n: int
-    level: float
-    comparisons: int
-    analyses: int
-    p_value: float
-    p_adjusted: float
-    verdict: str | None
-    kind: str = "omnibus"
-    at: str = ""
     primary: bool = False
-    tie: bool = False
+
+    @property
+    def kind(self) -> Kind:
+        return "omnibus"
 
     def as_json(self) -> dict[str, Any]:
         """Return the fields of `claims.json`; those of two arms are null."""
-        return {
-            name: " x ".join(self.factors) if name == "arm" else getattr(self, name, None) for name in FIELDS
-        }
+        return {**super().as_json(), "arm": " x ".join(self.factors), "control": None}
 
 
 def crossed(plan: Plan) -> tuple[tuple[str, ...], dict[tuple[Any, ...], str]]:
@@ -81,16 +71,12 @@ def omnibus(plan: Plan, scores: Values, split: str, analyses: Sequence[InterimAn
         return []
     conditions = {factor.name for factor in plan.factors if factor.condition}
     effects = [
-        effect
-        for size in range(1, len(names) + 1)
-        for effect in itertools.combinations(range(len(names)), size)
-        if not {names[place] for place in effect} <= conditions
+        effect for effect in effects_of(len(names)) if not {names[place] for place in effect} <= conditions
     ]
-    table = np.array([[scores[arm][seed] for arm in cells] for seed in seeds])
-    p_values = dict(zip(effects, permutation_p_values(table, [*map(len, levels)], effects), strict=True))
-    alike = len(cells) <= FEW_CELLS or spread_ratio(table, [*map(len, levels)]) <= UNEQUAL
-    level = planned[-1].level * OMNIBUS / CROSSED
-    steps = holm(p_values, level)
+    table, sizes = np.array([[scores[arm][seed] for arm in cells] for seed in seeds]), [*map(len, levels)]
+    p_values = dict(zip(effects, permutation_p_values(table, sizes, effects).tolist(), strict=True))
+    steps = holm(p_values, planned[-1].level * OMNIBUS / CROSSED)
+    alike = len(cells) <= FEW_CELLS or spread_ratio(table, sizes) <= UNEQUAL
     return [
         Omnibus(
             factors=tuple(names[place] for place in effect),
@@ -108,51 +94,63 @@ def omnibus(plan: Plan, scores: Values, split: str, analyses: Sequence[InterimAn
     ]
 
 
-def spread_ratio(table: np.ndarray, sizes: Sequence[int]) -> float:
-    """Return how many times as much scores vary at one level as at another of the same factor, at most.
+def effects_of(factors: int) -> list[tuple[int, ...]]:
+    """Return the effects of so many factors, as places: each alone, then interactions."""
+    return [e for size in range(1, factors + 1) for e in itertools.combinations(range(factors), size)]
+
+
+def spread_ratio(tables: np.ndarray, sizes: Sequence[int]) -> np.ndarray:
+    """Return how many times as much scores vary at one level as at another of the same factor, at most, per table.
 
     They vary around what seeds and cells have; arguments as of `permutation_p_values`.
     """
-    left = table - table.mean(axis=1, keepdims=True) - table.mean(axis=0) + table.mean()
-    squares = (left**2).sum(axis=0).reshape(sizes)
-    by_level = [
-        squares.sum(axis=tuple({*range(len(sizes))} - {place})) / (squares.size / size)
-        for place, size in enumerate(sizes)
-    ]
-    return math.sqrt(max(found.max() / max(found.min(), np.finfo(float).tiny) for found in by_level))
+    of_seeds, of_cells = (tables.mean(axis=axis, keepdims=True) for axis in (-1, -2))
+    left = tables - of_seeds - of_cells + tables.mean(axis=(-2, -1), keepdims=True)
+    squares = (left**2).sum(axis=-2).reshape(*left.shape[:-2], *sizes)
+    ratios = []
+    for place in range(len(sizes)):
+        of_level = squares.mean(axis=tuple(axis - len(sizes) for axis in range(len(sizes)) if axis != place))
+        ratios.append(of_level.max(axis=-1) / np.maximum(of_level.min(axis=-1), np.finfo(float).tiny))
+    return np.sqrt(np.max(ratios, axis=0))
 
 
 def permutation_p_values(
-    table: np.ndarray, sizes: Sequence[int], effects: Sequence[Collection[int]], draws: int = DRAWS
-) -> list[float]:
-    """Return the p value of each effect, by F with the residual of seeds and cells.
+    tables: np.ndarray, sizes: Sequence[int], effects: Sequence[Collection[int]], draws: int = DRAWS
+) -> np.ndarray:
+    """Return the p values [..., effects], by F with the residual of seeds and cells.
 
     Args:
-        table: Scores [seeds, cells], the cells in the order of `itertools.product` over the factors' levels.
+        tables: Scores [..., seeds, cells], the cells in the order of `itertools.product` over the factors' levels.
         sizes: How many levels each factor has.
         effects: The places of the factors of each.
-        draws: Permutations, of a fixed generator: the same for all effects.
+        draws: Permutations, of a fixed generator: the same for all effects and tables.
     """
-    seeds, cells = table.shape
-    rows = table - table.mean(axis=1, keepdims=True)
+    seeds, cells = tables.shape[-2:]
+    rows = tables.reshape(-1, seeds, cells) - tables.reshape(-1, seeds, cells).mean(axis=-1, keepdims=True)
+    means = rows.mean(axis=1)
     order = np.random.default_rng(0).permuted(np.tile(np.arange(cells), (draws, seeds, 1)), axis=2)
+    # The mean of each cell over seeds is a sum of what the draw puts there: a row of a sparse matrix per draw and cell.
+    taken = (order + cells * np.arange(seeds)[:, None]).swapaxes(1, 2).ravel()
+    ends = np.arange(0, taken.size + 1, seeds)
+    shuffle = sparse.csr_array(
+        (np.full(taken.size, 1 / seeds), taken, ends), shape=(draws * cells, seeds * cells)
+    )
     p_values = []
     for effect in effects:
-        parts = [
-            np.eye(size) - 1 / size if place in effect else np.full((size, size), 1 / size)
-            for place, size in enumerate(sizes)
-        ]
-        of_effect = reduce(np.kron, parts)
-        means = rows.mean(axis=0)
-        left = rows - (means - means @ of_effect)
-        if np.abs(left).max() <= TOLERANCE * np.abs(table).max():
-            p_values.append(1.0)
-            continue
-        shuffled = np.take_along_axis(left[None], order, axis=2).mean(axis=1)
-        ratios = [
-            ((cell_means @ of_effect) ** 2).sum(axis=-1)
-            / ((left**2).sum() / seeds - (cell_means**2).sum(axis=-1))
-            for cell_means in (means @ of_effect, shuffled)
-        ]
-        p_values.append(float((1 + (ratios[1] >= ratios[0] * _ROUNDING).sum()) / (draws + 1)))
-    return p_values
+        averages = [np.full((size, size), 1 / size) for size in sizes]
+        of_effect = reduce(
+            np.kron,
+            [np.eye(len(mean)) - mean if place in effect else mean for place, mean in enumerate(averages)],
+        )
+        left = rows - (means - means @ of_effect)[:, None]
+        total = (left**2).sum(axis=(1, 2)) / seeds
+        drawn = (shuffle @ left.reshape(-1, seeds * cells).T).reshape(draws, cells, -1)
+        every = np.concatenate(
+            [(of_effect @ means.T)[None], drawn]
+        )  # [1 + draws, cells, tables], the own one first
+        with np.errstate(divide="ignore", invalid="ignore"):
+            ratios = ((of_effect @ every) ** 2).sum(axis=1) / (total - (every**2).sum(axis=1))
+        varies = np.abs(left).max(axis=(1, 2)) > TOLERANCE * np.abs(tables).max()
+        as_large = (ratios >= ratios[0] * _ROUNDING).sum(axis=0)
+        p_values.append(np.where(varies, as_large / (draws + 1), 1.0).reshape(tables.shape[:-2]))
+    return np.stack(p_values, axis=-1)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 
-import numpy as np
+import pandas as pd
 from scipy import special, stats
 
 from adalayers.comparisons import FIRST
@@ -29,21 +29,15 @@ def spread(scores: Mapping[str, Mapping[int, float]], answers: PredictionHashes)
 
     Of arms that give the same predictions on every shared seed, one counts: the others add nothing.
     """
-    if not scores:
+    table = pd.DataFrame(scores).sort_index()  # seeds x arms
+    seeds = table.count()
+    table = table.loc[:, seeds >= min(MIN_SEEDS_OF_SPREAD, seeds.max())].dropna()
+    said = pd.Series({arm: tuple(answers.get((arm, seed), arm) for seed in table.index) for arm in table})
+    grid = table.loc[:, ~said.duplicated()].to_numpy().T
+    if min(grid.shape) < 2:
         return None
-    most = max(len(of_arm) for of_arm in scores.values())
-    scores = {arm: of_arm for arm, of_arm in scores.items() if len(of_arm) >= min(MIN_SEEDS_OF_SPREAD, most)}
-    seeds = sorted(set.intersection(*map(set, scores.values())))
-    distinct: dict[object, str] = {}
-    for arm in scores:
-        said = tuple(answers.get((arm, seed), arm) for seed in seeds)
-        distinct.setdefault(said, arm)
-    if len(seeds) < 2 or len(distinct) < 2:
-        return None
-    grid = np.array([[scores[arm][seed] for seed in seeds] for arm in distinct.values()])
     rest = grid - grid.mean(axis=0) - grid.mean(axis=1, keepdims=True) + grid.mean()
-    df = (grid.shape[0] - 1) * (grid.shape[1] - 1)
-    return math.sqrt(float((rest**2).sum()) / df)
+    return math.sqrt(float((rest**2).sum()) / ((grid.shape[0] - 1) * (grid.shape[1] - 1)))
 
 
 def chance(seeds: int, effect: float, level: float) -> float:

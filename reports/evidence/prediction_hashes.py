@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Mapping
 
 import pandas as pd
@@ -24,11 +25,9 @@ def answers(trials: pd.DataFrame) -> dict[tuple[str, int], str]:
 def tied(weights: Mapping[str, float], seeds: Iterable[int], known: PredictionHashes) -> bool:
     """Whether a comparison is of the same predictions with both signs, on every seed."""
     for seed in seeds:
-        total: dict[str, float] = {}
+        total: Counter[str | None] = Counter()
         for arm, weight in weights.items():
-            if (arm, seed) not in known:
-                return False
-            total[known[arm, seed]] = total.get(known[arm, seed], 0.0) + weight
-        if any(abs(weight) >= _WEIGHT_ROUNDING for weight in total.values()):
+            total[known.get((arm, seed))] += weight  # type: ignore[assignment]  # weights are no whole numbers
+        if None in total or any(abs(weight) >= _WEIGHT_ROUNDING for weight in total.values()):
             return False
     return True

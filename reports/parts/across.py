@@ -46,7 +46,7 @@ def _answer(result: Across) -> list[str]:
             "**No claims across these cases**: effects are compared between cases of one metric, scores between "
             "backbones on the same data, and no two cases share these."
         ]
-    if not any(contrast.claim.n for contrast in result.claims):
+    if not any(contrast.n for contrast in result.claims):
         return [
             "**There is no answer yet**: a comparison needs seeds that all its cases have completed, and an analysis "
             "is made once they have their seeds."
@@ -72,7 +72,7 @@ def _means(result: Across) -> list[str]:
     lines = []
     for cases in dict.fromkeys(contrast.cases for contrast in claims):
         shared = [contrast for contrast in claims if contrast.cases == cases]
-        told = verdicts([contrast.claim for contrast in shared], _plan(result, shared[0]))
+        told = verdicts(shared, _plan(result, shared[0]))
         lines.append(f"**On average over {several(map(code, cases), 6)}** ({_score(shared[0])}): {told}")
     return lines
 
@@ -81,7 +81,7 @@ def _differences(result: Across) -> list[str]:
     """Say where an effect depends on the case."""
     return [
         f"**Effects in {code(case)} minus those in {code(claims[0].reference)}**: "
-        f"{verdicts([contrast.claim for contrast in claims], _plan(result, claims[0]), EFFECTS)}"
+        f"{verdicts(claims, _plan(result, claims[0]), EFFECTS)}"
         for case, claims in _by_case(result, DIFFERENCE)
     ]
 
@@ -95,9 +95,7 @@ def _by_case(result: Across, what: str) -> Iterable[tuple[str, list[AcrossClaim]
 def _arm(result: Across, contrast: AcrossClaim) -> str:
     plan = next((case.plan for case in result.cases if case.name == contrast.case), None)
     return (
-        f"the control ({code(contrast.claim.arm)})"
-        if plan and plan.control == contrast.claim.arm
-        else code(contrast.claim.arm)
+        f"the control ({code(contrast.arm)})" if plan and plan.control == contrast.arm else code(contrast.arm)
     )
 
 
@@ -106,14 +104,14 @@ def _plan(result: Across, contrast: AcrossClaim) -> Plan:
 
 
 def _score(contrast: AcrossClaim) -> str:
-    return f"{SPLITS[contrast.claim.split]} {escape(short(contrast.claim.metric))}"
+    return f"{SPLITS[contrast.split]} {escape(short(contrast.metric))}"
 
 
 def _told(contrast: AcrossClaim) -> str:
     """Return a verdict with its size: "**better** by 0.12 [0.08, 0.16]"."""
-    claim = contrast.claim
+    claim = contrast
     if claim.shown in (BETTER, WORSE):
-        return f"**{claim.shown}** by {size(claim)}"
+        return f"**{claim.shown}** by {size(contrast)}"
     if claim.tie:
         return "**identical predictions**"
     if claim.shown == SAME:
@@ -122,7 +120,7 @@ def _told(contrast: AcrossClaim) -> str:
 
 
 def _counted(claims: Sequence[AcrossClaim]) -> str:
-    given = [contrast.claim.shown for contrast in claims]
+    given = [contrast.shown for contrast in claims]
     return ", ".join(f"{given.count(kind)} {kind}" for kind in (BETTER, WORSE, SAME, OPEN) if kind in given)
 
 
@@ -135,8 +133,8 @@ def _left_out(result: Across) -> list[str]:
 
 def _how(result: Across) -> str:
     claims = result.claims
-    primary = sum(contrast.claim.primary for contrast in claims)
-    pairs = sorted({contrast.claim.n for contrast in claims if contrast.claim.n})
+    primary = sum(contrast.primary for contrast in claims)
+    pairs = sorted({contrast.n for contrast in claims if contrast.n})
     span = f"{pairs[0]}" if pairs[:1] == pairs[-1:] else f"{pairs[0]} to {pairs[-1]}" if pairs else "no"
     many = len(result.cases) + 1
     return (
@@ -156,16 +154,16 @@ def _table(result: Across) -> str:
         rows += [
             [
                 TITLES[what],
-                f"{code(contrast.claim.arm)} in both"
-                if what == SCORE and contrast.claim.arm == contrast.claim.control
-                else f"{code(contrast.claim.arm)} and {code(contrast.claim.control)}"
+                f"{code(contrast.arm)} in both"
+                if what == SCORE and contrast.arm == contrast.control
+                else f"{code(contrast.arm)} and {code(contrast.control)}"
                 if what == SCORE
-                else named(contrast.claim, _plan(result, contrast)),
+                else named(contrast, _plan(result, contrast)),
                 several(map(code, contrast.cases), 12)
                 if what == MEAN
                 else f"{code(contrast.case)} minus {code(contrast.reference)}",
-                "identical predictions" if contrast.claim.tie else difference(contrast.claim),
-                contrast.claim.verdict or NONE,
+                "identical predictions" if contrast.tie else difference(contrast),
+                contrast.verdict or NONE,
             ]
             for contrast in result.claims
             if contrast.what == what

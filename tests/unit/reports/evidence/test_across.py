@@ -79,9 +79,9 @@ def the(found: Across, what: str, arm: str, of: str = ALL):
     (one,) = (
         entry
         for entry in found.claims
-        if (entry.what, entry.claim.names[0]) == (what, arm) and entry.case in (of, ALL)
+        if (entry.what, entry.names[0]) == (what, arm) and entry.case in (of, ALL)
     )
-    return one.claim
+    return one
 
 
 # By hand
@@ -108,14 +108,12 @@ def test_backbones_on_the_same_data_are_compared_arm_by_arm():
     one, two = noisy(6, seed=1), noisy(6, dict.fromkeys(ARMS, -0.1), seed=2)
     found = across([case("one", one, data="same"), case("two", two, data="same")])
     scores = [entry for entry in found.claims if entry.what == SCORE]
-    assert [(entry.case, entry.reference, entry.claim.arm, entry.claim.primary) for entry in scores] == [
+    assert [(entry.case, entry.reference, entry.arm, entry.primary) for entry in scores] == [
         ("two", "one", arm, arm == "control") for arm in ARMS
     ]
-    assert [entry.claim.difference for entry in scores] == [
-        pytest.approx((two[a] - one[a]).mean()) for a in ARMS
-    ]
-    assert [entry.claim.verdict for entry in scores] == [WORSE, None, None]
-    assert {entry.claim.shown for entry in scores} == {WORSE}
+    assert [entry.difference for entry in scores] == [pytest.approx((two[a] - one[a]).mean()) for a in ARMS]
+    assert [entry.verdict for entry in scores] == [WORSE, None, None]
+    assert {entry.shown for entry in scores} == {WORSE}
     assert not [entry for entry in across([case("one", one), case("two", two)]).claims if entry.what == SCORE]
 
 
@@ -153,7 +151,7 @@ def test_only_cases_of_one_metric_share_effects():
 
 def test_a_comparison_that_one_case_lacks_is_left_out():
     found = across([case("one", noisy(5)), case("two", noisy(5), of=plan(("control", "b")))])
-    assert {entry.claim.arm for entry in found.claims} == {"b"}
+    assert {entry.arm for entry in found.claims} == {"b"}
 
 
 def test_the_most_cases_that_were_run_alike_are_compared_and_the_others_named():
@@ -175,9 +173,9 @@ def test_the_first_case_is_the_one_that_began_first_whatever_the_order_given():
 def test_seeds_beyond_the_last_analysis_wait_for_the_next():
     one, two = case("one", noisy(9)), case("two", noisy(9, seed=2))
     early = changed(two, analyses=analysed(ARMS, 6))
-    assert {entry.claim.n for entry in across([one, early]).claims} == {6}
+    assert {entry.n for entry in across([one, early]).claims} == {6}
     none = across([one, changed(two, analyses=[])])
-    assert {(entry.claim.shown, entry.claim.low, entry.claim.n) for entry in none.claims} == {(OPEN, None, 9)}
+    assert {(entry.shown, entry.low, entry.n) for entry in none.claims} == {(OPEN, None, 9)}
 
 
 # How often it is right
@@ -206,9 +204,7 @@ def simulated(rng: np.random.Generator, planted: bool, cases: int = 3, spread: f
 def test_identical_cases_are_seldom_called_different():
     rng = np.random.default_rng(0)
     wrong = [
-        any(
-            entry.claim.shown in (BETTER, WORSE) for entry in simulated(rng, planted=False, spread=4.0).claims
-        )
+        any(entry.shown in (BETTER, WORSE) for entry in simulated(rng, planted=False, spread=4.0).claims)
         for _ in range(40)
     ]
     share = Share(sum(wrong), len(wrong))
@@ -270,7 +266,7 @@ def test_equal_predictions_in_every_case_are_no_difference():
         case(name, dict.fromkeys(ARMS, scores["control"]), answers=said, data=name) for name in ("one", "two")
     ]
     found = across(cases)
-    means = [entry.claim for entry in found.claims if entry.what == MEAN]
+    means = [entry for entry in found.claims if entry.what == MEAN]
     assert {(claim.verdict, claim.tie) for claim in means} == {(SAME, True)}
     other = changed(cases[1], answers={**said, ("a", 1): "another"})
     claim = the(across([cases[0], other]), MEAN, "a")
