@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Collection, Mapping, Sequence
+import operator
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
@@ -21,27 +22,10 @@ TUNED = ", tuned"
 
 Kind = Literal["arm", "factor", "simple", "interaction", "omnibus"]
 
-Role = Literal[
-    "",
-    "core",
-    "control",
-    "published",
-    "uniform",
-    "last",
-    "best",
-    "tuned",
-    "adapters",
-    "changed",
-    "component",
-    "fine-tuned",
-    "first-token",
-    "floor",
-    "frozen",
-    "mix",
-    "single",
-    "twin",
-    "untrained",
-]
+_Mixes = Literal["core", "control", "published", "uniform", "last", "best", "tuned", "changed", "single"]
+_Methods = Literal["mix", "floor", "frozen", "adapters", "fine-tuned", "first-token"]
+_Others = Literal["component", "twin", "untrained"]
+Role = Literal["", _Mixes, _Methods, _Others]
 """What an arm is to its study; `core`: a cell of the factorial, `best`, `tuned`: found by a search, "": not known."""
 
 
@@ -164,13 +148,29 @@ def planned_comparisons(
 
     def effects(
         *changed: int, at: At | None = None, among: Mapping[tuple[Any, ...], str] = cells
-    ) -> list[Comparison]:
-        """Return the effects of these factors: of one a difference, of two a difference of differences."""
-        combined = itertools.product(*(others[place] for place in changed))
-        found = (
-            _contrast(among, factors, dict(zip(changed, new, strict=True)), reference, at) for new in combined
+    ) -> Iterator[Comparison]:
+        """Give the effects of these factors, averaged over the combinations of the others that have all their cells.
+
+        Of one factor an effect is a difference, of two a difference of differences.
+        """
+        old = tuple(reference[place] for place in changed)
+        rests = dict.fromkeys(
+            tuple(None if i in changed else level for i, level in enumerate(key)) for key in among
         )
-        return [comparison for comparison in found if comparison]
+        for new in itertools.product(*(others[place] for place in changed)):
+            complete = []
+            for rest in rests:
+                signs: dict[str | None, float] = {}
+                for side in itertools.product(*zip(new, old, strict=True)):
+                    cell = {**dict(enumerate(rest)), **dict(zip(changed, side, strict=True))}
+                    signs[among.get(tuple(cell.values()))] = (-1.0) ** sum(map(operator.eq, side, old))
+                complete += [] if None in signs else [signs]
+            weights = {str(cell): sign / len(complete) for signs in complete for cell, sign in signs.items()}
+            changes = tuple(map(Change, [factors[place] for place in changed], new, old))
+            if complete:
+                yield Comparison(
+                    changes=changes, at=at, weights=weights, primary=len(changes) == 1 and at is None
+                )
 
     planned = [effect for place in asked for effect in effects(place)]
     planned += [pair(arm.name, control) for arm in arms if arm.name not in {control, *cells.values()}]
@@ -182,7 +182,7 @@ def planned_comparisons(
             simple = effects(changed, at=At(factors[fixed], level), among=among)
             planned += [comparison for comparison in simple if comparison.weights not in averaged]
     for first, second in itertools.combinations(places, 2):
-        planned += effects(first, second) if {first, second} & {*asked} else []
+        planned += effects(first, second) if {first, second} & {*asked} else ()
     return planned
 
 
@@ -205,34 +205,6 @@ def crossing(
     known = not any(None in levels[name] for name in crossed)
     whole = known and len(cells) == len(complete) and by_level.keys() == complete
     return (crossed, by_level) if whole and len(crossed) > 1 else ((), {})
-
-
-def _contrast(
-    cells: Mapping[tuple[Any, ...], str],
-    factors: Sequence[str],
-    levels: Mapping[int, Any],
-    reference: tuple[Any, ...],
-    at: At | None,
-) -> Comparison | None:
-    """Return the effect of `levels` (place of a factor -> level) against the reference, averaged over other factors.
-
-    None where no combination of the others has all the cells for it.
-    """
-    complete = []
-    rests = (tuple(None if place in levels else level for place, level in enumerate(key)) for key in cells)
-    for rest in dict.fromkeys(rests):
-        signs: dict[str | None, float] = {}
-        for chosen in itertools.product((True, False), repeat=len(levels)):
-            key = list(rest)
-            for (place, level), new in zip(levels.items(), chosen, strict=True):
-                key[place] = level if new else reference[place]
-            signs[cells.get(tuple(key))] = float((-1) ** chosen.count(False))
-        complete += [] if None in signs else [signs]
-    if not complete:
-        return None
-    weights = {str(name): sign / len(complete) for signs in complete for name, sign in signs.items()}
-    changes = tuple(Change(factors[place], level, reference[place]) for place, level in levels.items())
-    return Comparison(changes=changes, at=at, weights=weights, primary=len(changes) == 1 and at is None)
 
 
 def _named(factor: str, level: Any) -> str:

@@ -203,9 +203,8 @@ class Family:
             }
             for analysis in analyses
         ]
-        latest = [self.seen(claim, analyses[-1] if analyses else None) for claim in named]
-        levels = [analysis.level for analysis in analyses]
-        return judged(latest, list(zip(levels, looks, strict=True)), error)
+        last, levels = analyses[-1] if analyses else None, [analysis.level for analysis in analyses]
+        return judged([self.seen(claim, last) for claim in named], [*zip(levels, looks, strict=True)], error)
 
     def seen(self, claim: Claim, analysis: InterimAnalysis | None) -> Claim:
         """Return what an analysis sees of a comparison; without one, all seeds there are, and nothing is tested."""

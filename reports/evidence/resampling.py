@@ -10,7 +10,6 @@ on the wide side.
 from __future__ import annotations
 
 import math
-from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
 from typing import NamedTuple
 
@@ -72,9 +71,8 @@ def example_variances(
         Index in `contrasts` -> variances, and sentences on what is missing. A contrast is omitted if the predictions
         of any of its trials do not reproduce that trial's score.
     """
-    column = f"{split}/{plan.metric}"
     rows = tables.confirmed(trials)
-    scores = numbers(rows, column).set_axis(rows["trial_id"]).dropna()
+    scores = numbers(rows, f"{split}/{plan.metric}").set_axis(rows["trial_id"]).dropna()
     if not contrasts or scores.empty:
         return {}, []
     if (selects := metric(plan.metric)) is None:
@@ -82,28 +80,19 @@ def example_variances(
     if not {"split", "index", "label", "prediction"} <= set(predictions.columns):
         return {}, [f"`{PREDICTIONS}` is missing or lacks columns"]
     wanted = predictions[(predictions["split"] == split) & predictions["trial_id"].isin(scores.index)]
-    if wanted.empty:
-        return {}, [_not_given(len(scores))]
-    try:
-        scored, counts = collect(wanted, selects, names)
-    except ValueError as error:
-        return {}, [f"`{PREDICTIONS}` could not be used: {error}"]
-    once = np.ones((1, counts.gold.shape[1]), dtype=np.float32)
-    full_sample_scores = selects.resampled(counts, once)[:, 0]
-    reproduces_score = np.abs(full_sample_scores - scores.reindex(scored).to_numpy()) <= _SCORE_ROUNDING
-    parts = [_draws(selects, counts)]
-    if blocks := once.size // NEIGHBOURS if once.size >= 2 * NEIGHBOURS else 0:
-        # All but a block of neighbours; the last block has the rest too.
-        block = np.minimum(np.arange(once.size) // NEIGHBOURS, blocks - 1)
-        parts.append(selects.resampled(counts, once * (block != np.arange(blocks)[:, None])))
-    draws = np.concatenate(parts, axis=1)
-    drawn = {trial: draws[index] for index, trial in enumerate(scored) if reproduces_score[index]}
+    drawn: dict[str, np.ndarray] = {}
+    if len(wanted):
+        try:
+            scored, counts = collect(wanted, selects, names)
+        except ValueError as error:
+            return {}, [f"`{PREDICTIONS}` could not be used: {error}"]
+        *without_block, whole = selects.resampled(counts, _left_out(counts.gold.shape[1])).T
+        believed = np.abs(whole - scores.reindex(scored).to_numpy()) <= _SCORE_ROUNDING
+        draws = np.vstack([_draws(selects, counts).T, *without_block]).T
+        drawn = {trial: draws[place] for place, trial in enumerate(scored) if believed[place]}
     missing = len(scores) - len(drawn)
-    return _variances(drawn, rows, contrasts), [_not_given(missing)] if missing else []
-
-
-def _not_given(missing: int) -> str:
-    return f"`{PREDICTIONS}` does not give the score of {count(missing, 'trial')} in `{TRIALS}`"
+    note = f"`{PREDICTIONS}` does not give the score of {count(missing, 'trial')} in `{TRIALS}`"
+    return _variances(drawn, rows, contrasts), [note] if missing else []
 
 
 def collect(rows: pd.DataFrame, selects: Metric, names: Sequence[str]) -> tuple[list[str], Counts]:
@@ -122,25 +111,28 @@ def collect(rows: pd.DataFrame, selects: Metric, names: Sequence[str]) -> tuple[
     Raises:
         ValueError: Where the tags of a sentence do not fit its words, or what should be a number is none.
     """
-    rows = rows.sort_values(["trial_id", "index"], kind="stable")
-    labels = answers(rows["label"])
-    gold, predicted, hits, n_labels = selects.count(
-        labels.tolist(), answers(rows["prediction"]).tolist(), names
+    rows = rows.sort_values(["trial_id", "index"], kind="stable", ignore_index=True)
+    sizes = rows.groupby("trial_id")["index"].transform("size")
+    rows = rows[sizes == sizes.mode()[0]]
+    labels, trials = answers(rows["label"]), rows["trial_id"].unique()
+    *counts, n_labels = selects.count(labels.tolist(), answers(rows["prediction"]).tolist(), names)
+    codes = np.stack([rows["index"], pd.factorize(labels)[0]], axis=1).reshape(len(trials), -1)
+    examples = pd.Series([of_trial.tobytes() for of_trial in codes])
+    alike = (examples == examples.mode()[0]).to_numpy()
+    gold, predicted, hits = (
+        part.reshape(len(part), len(trials), -1)[:, alike].swapaxes(0, 1) for part in counts
     )
-    index, true_codes = rows["index"].to_numpy(), pd.factorize(labels)[0]
-    rows_of_trial = {
-        str(trial): slice(places.min(), places.max() + 1)
-        for trial, places in pd.Series(np.arange(len(rows))).groupby(rows["trial_id"].to_numpy(), sort=True)
-    }
-    examples = {
-        trial: (index[places].tobytes(), true_codes[places].tobytes())
-        for trial, places in rows_of_trial.items()
-    }
-    commonest = Counter(examples.values()).most_common(1)[0][0]
-    alike = {trial: places for trial, places in rows_of_trial.items() if examples[trial] == commonest}
-    gold = gold[:, next(iter(alike.values()))]
-    predicted, hits = (np.stack([part[:, places] for places in alike.values()]) for part in (predicted, hits))
-    return list(alike), Counts(gold, predicted, hits, n_labels)
+    return [*map(str, trials[alike])], Counts(gold[0], predicted, hits, n_labels)
+
+
+def _left_out(examples: int) -> np.ndarray:
+    """Return weights [blocks + 1, examples] that leave out a block of neighbours each, and in the end none.
+
+    The last block has the rest too; there are none of fewer than two.
+    """
+    blocks = examples // NEIGHBOURS if examples >= 2 * NEIGHBOURS else 0
+    block = np.minimum(np.arange(examples) // NEIGHBOURS, blocks - 1)
+    return (block != np.arange(blocks + 1)[:, None]).astype(np.float32)
 
 
 def _draws(selects: Metric, counts: Counts) -> np.ndarray:
@@ -158,20 +150,14 @@ def _draws(selects: Metric, counts: Counts) -> np.ndarray:
 def _variances(
     drawn: Mapping[str, np.ndarray], rows: pd.DataFrame, contrasts: Sequence[Contrast]
 ) -> dict[int, Variance]:
-    trial_of = {
-        (arm, seed): trial
-        for arm, seed, trial in zip(rows["arm"], rows["seed"], rows["trial_id"], strict=True)
-    }
+    keys = zip(rows["arm"], rows["seed"], rows["trial_id"], strict=True)
+    of_trial = {(arm, seed): drawn[trial] for arm, seed, trial in keys if trial in drawn}
     variances = {}
-    for index, (weights, seeds) in enumerate(contrasts):
-        trials = {(arm, seed): trial_of.get((arm, seed), "") for arm in weights for seed in seeds}
-        if trials and all(trial in drawn for trial in trials.values()):
-            by_seed = np.array(
-                [sum(weights[arm] * drawn[trials[arm, seed]] for arm in weights) for seed in seeds]
-            )
-            left_out = by_seed[:, RESAMPLES:].mean(axis=0)  # a block each
+    for place, (weights, seeds) in enumerate(contrasts):
+        if seeds and {(arm, seed) for arm in weights for seed in seeds} <= of_trial.keys():
+            by_seed = [sum(weights[arm] * of_trial[arm, seed] for arm in weights) for seed in seeds]
+            mean = np.mean(by_seed, axis=0)
+            left_out = mean[RESAMPLES:]  # a block each
             blocks = (float(np.var(left_out)) * (len(left_out) - 1), len(left_out)) if len(left_out) else None
-            by_seed = by_seed[:, :RESAMPLES]
-            mean = float(np.var(np.mean(by_seed, axis=0), ddof=1))
-            variances[index] = Variance(mean, blocks)
+            variances[place] = Variance(float(np.var(mean[:RESAMPLES], ddof=1)), blocks)
     return variances
