@@ -187,7 +187,7 @@ def _seen(what: What, parts: Sequence[tuple[Case, Comparison]], factors: Sequenc
     """
     cases, comparisons = zip(*parts, strict=True)
     metric, split = cases[0].sort
-    weights, scores, seen = {}, [], []
+    weights, scores, seen = dict[str, float](), [], []
     for (case, comparison), factor in zip(parts, factors, strict=True):
         own = {arm: factor * weight for arm, weight in comparison.weights.items()}
         seen.append(case.seen(own))

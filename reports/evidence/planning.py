@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 
+import numpy as np
 import pandas as pd
 from scipy import special, stats
 
@@ -30,10 +31,12 @@ def spread(scores: Mapping[str, Mapping[int, float]], answers: PredictionHashes)
     Of arms that give the same predictions on every shared seed, one counts: the others add nothing.
     """
     table = pd.DataFrame(scores).sort_index()  # seeds x arms
-    seeds = table.count()
-    table = table.loc[:, seeds >= min(MIN_SEEDS_OF_SPREAD, seeds.max())].dropna()
-    said = pd.Series({arm: tuple(answers.get((arm, seed), arm) for seed in table.index) for arm in table})
-    grid = table.loc[:, ~said.duplicated()].to_numpy().T
+    table = table.loc[:, table.count() >= min(MIN_SEEDS_OF_SPREAD, table.count().max())].dropna()
+    seeds = [int(seed) for seed in table.index.to_numpy()]
+    distinct = {
+        tuple(answers.get((arm, seed), arm) for seed in seeds): table[arm] for arm in scores if arm in table
+    }
+    grid = np.array([*distinct.values()])
     if min(grid.shape) < 2:
         return None
     rest = grid - grid.mean(axis=0) - grid.mean(axis=1, keepdims=True) + grid.mean()

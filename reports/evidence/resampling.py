@@ -156,7 +156,7 @@ def _variances(
     for place, (weights, seeds) in enumerate(contrasts):
         if seeds and {(arm, seed) for arm in weights for seed in seeds} <= of_trial.keys():
             by_seed = [sum(weights[arm] * of_trial[arm, seed] for arm in weights) for seed in seeds]
-            mean = np.mean(by_seed, axis=0)
+            mean = np.array(by_seed).mean(axis=0)
             left_out = mean[RESAMPLES:]  # a block each
             blocks = (float(np.var(left_out)) * (len(left_out) - 1), len(left_out)) if len(left_out) else None
             variances[place] = Variance(float(np.var(mean[:RESAMPLES], ddof=1)), blocks)
