@@ -130,11 +130,11 @@ def panels(
         spare.set_axis_off()
     shown: list[Axes] = list(grid.flat[: len(titles)])
     for place, (axes, title) in enumerate(zip(shown, titles, strict=True)):
-        axes.set_title(plain_text(title))
+        axes.set_title(textwrap.fill(plain_text(title), 78 // across))
         lowest = place + across >= len(titles)
-        axes.set_xlabel(_unit_below(x) if lowest else "")
+        axes.set_xlabel(_wrapped(x, 84 // across) if lowest else "")
         axes.tick_params(labelbottom=lowest or not share)
-        axes.set_ylabel(_unit_below(y) if place % across == 0 else "")
+        axes.set_ylabel(_wrapped(y, int(12 * height)) if place % across == 0 else "")
     return figure, shown
 
 
@@ -171,7 +171,10 @@ def name_ticks(axes: Axes, values: Iterable[object], *, axis: str) -> None:
     names = [textwrap.fill(plain_text(value), 44) for value in values]
     (axes.set_xticks if axis == "x" else axes.set_yticks)(range(len(names)), names)
     longest = max((len(line) for name in names for line in name.split("\n")), default=0)
-    if axis == "x" and len(names) * longest > 66:  # side by side they would overlap
+    spec = axes.get_subplotspec()
+    if axis == "x" and len(names) * longest > 66 / (
+        spec.get_gridspec().ncols if spec else 1
+    ):  # they would overlap
         for tick in axes.get_xticklabels():
             tick.set(rotation=30, horizontalalignment="right")
 
@@ -274,6 +277,7 @@ def forest(frame: pd.DataFrame, axes: Axes, *, zone: float | None = None, looks:
                 axes.plot(edge, y, marker, color=colour, markersize=7, clip_on=False, zorder=4)
     name_ticks(axes, frame["name"], axis="y")
     axes.set_ylim(len(frame) - 0.4, -0.6)
+    axes.xaxis.set_major_locator(MaxNLocator(5))
     return axes
 
 
@@ -331,13 +335,14 @@ def heatmap(
 
 def colour_bar(figure: Figure, shown: Sequence[Axes], label: str) -> None:
     """Say what the shades of heat maps are."""
-    figure.colorbar(shown[0].images[0], ax=list(shown)).set_label(_unit_below(label))
+    figure.colorbar(shown[0].images[0], ax=list(shown)).set_label(_wrapped(label, 30))
 
 
 def front(frame: pd.DataFrame, axes: Axes, *, looks: Looks | None = None) -> Axes:
-    """Draw a numbered point per row of number, cost, mean, series, and a line through the rows that are `on_front`.
+    """Draw a point per row of cost, mean, series, and a line through the rows that are `on_front`.
 
-    On a logarithmic scale where all costs are above 0. Points that lie together share one text of their numbers.
+    On a logarithmic scale where all costs are above 0. Rows that have a `number` show it; those that lie together share
+    one text.
     """
     looks, shown = looks or looks_of(frame["series"]), frame.dropna(subset=["cost", "mean"])
     ahead = shown[shown["on_front"].astype(bool)].sort_values("cost")
@@ -357,6 +362,8 @@ def front(frame: pd.DataFrame, axes: Axes, *, looks: Looks | None = None) -> Axe
     )
     together: list[tuple[Any, Any, list[int]]] = []
     for xy, place, number in zip(shown[["cost", "mean"]].to_numpy(float), at, shown["number"], strict=True):
+        if pd.isna(number):
+            continue
         near = next((own for _, first, own in together if (abs(place - first) < 0.05).all()), None)
         if near is None:
             together.append((xy, place, [int(number)]))
@@ -393,11 +400,12 @@ def bars(frame: pd.DataFrame, axes: Axes, *, looks: Looks | None = None) -> Axes
 def marked(axes: Axes, value: float, text: str, *, along: str = "x") -> None:
     """Draw a dashed line along an axis at a value of the other, with its name."""
     (axes.axhline if along == "x" else axes.axvline)(value, color=GREY, linestyle="--", linewidth=1, zorder=1)
-    small: dict[str, Any] = {"fontsize": 8, "color": GREY, "va": "bottom"}
+    small: dict[str, Any] = {"fontsize": 8, "color": GREY}
     if along == "x":
-        axes.text(0.99, value, text, transform=axes.get_yaxis_transform(), ha="right", **small)
+        beside = text.replace(" ", "\n")
+        axes.text(1.01, value, beside, transform=axes.get_yaxis_transform(), va="center", **small)
     else:
-        axes.text(value, 1.01, text, transform=axes.get_xaxis_transform(), ha="center", **small)
+        axes.text(value, 1.01, text, transform=axes.get_xaxis_transform(), ha="center", va="bottom", **small)
 
 
 def at_least(axes: Axes, span: float) -> None:
@@ -412,6 +420,7 @@ def shade(colour: str, label: str) -> Patch:
     return Patch(color=colour, label=label)
 
 
-def _unit_below(label: str) -> str:
+def _wrapped(label: str, characters: int) -> str:
     """Return a label with its unit on a line of its own; data in it draws no mathematics."""
-    return plain_text(label).replace(" (", "\n(")
+    name, _, unit = plain_text(label).partition(" (")
+    return textwrap.fill(name, max(characters, 12)) + (f"\n({unit}" if unit else "")

@@ -16,7 +16,7 @@ from PIL import Image
 from adalayers.errors import BadInput
 from adalayers.results.files import CLAIMS, REPORT
 from adalayers.storage.folder import Folder
-from reports.drawing import style
+from reports import plots as style
 from reports.evidence.evidence import Evidence
 from reports.page.cover import CoverEntry, across_cases, cover, draw_cover
 from reports.page.html import as_html

@@ -10,7 +10,7 @@ from functools import cached_property
 
 from matplotlib.figure import Figure
 
-from reports.drawing.style import styled
+from reports.plots import styled
 from reports.evidence.evidence import Evidence
 from reports.render import render
 from reports.section import Section, Table

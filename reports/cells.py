@@ -1,0 +1,80 @@
+"""Cells of tables: an arm, a mean with its interval, a claim's difference, a trial."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+import pandas as pd
+
+from adalayers.results.intervals import LEVEL, Interval
+from reports.evidence.claims import Claim
+from reports.reading.frames import records
+from reports.render import markdown
+from reports.section import Table
+from reports.words.labels import short
+from reports.words.text import NONE, code, estimate, interval, number
+
+INTERVAL = f"mean [{LEVEL:.0%} interval]"
+"""What heads call a `summary`: t intervals over seeds, not corrected."""
+
+
+def named(name: object) -> str:
+    """Return a name from data as code; a dash for none."""
+    return markdown(code(name)) if name else NONE
+
+
+def summary(row: Mapping[str, Any], prefix: str = "", digits: int = 3, *, signed: bool = False) -> str:
+    """Return a mean with its interval and n, of columns that begin with `prefix`; n may have none."""
+    mean, low, high = (row[f"{prefix}{name}"] for name in ("mean", "low", "high"))
+    n = row[f"{prefix}n" if f"{prefix}n" in row else "n"]
+    return markdown(estimate(mean, low, high, n, digits, signed=signed))
+
+
+def relative(row: Mapping[str, Any]) -> str:
+    """Return a mean share with its interval in per cent."""
+    mean, low, high = (100 * row[name] for name in ("mean", "low", "high"))
+    return markdown(estimate(mean, low, high, row["n"], 1, signed=True))
+
+
+def interval_cell(value: Interval | None) -> str:
+    return NONE if value is None else markdown(estimate(value.mean, value.low, value.high, value.n))
+
+
+def ends(low: float | None, high: float | None, digits: int = 3, *, signed: bool = False) -> str:
+    """Return an interval alone; a dash where there is none."""
+    if low is None or high is None or pd.isna(low) or pd.isna(high):
+        return NONE
+    return markdown(interval(low, high, digits, signed=signed))
+
+
+def difference(claim: Claim, digits: int = 3) -> str:
+    if claim.tie:
+        return "identical predictions"
+    return markdown(estimate(claim.difference, claim.low, claim.high, claim.n, digits, signed=True))
+
+
+def trial(trials: pd.DataFrame, trial_id: str, metric: str) -> str:
+    """Return a trial with its arm, seed and validation score, as Markdown."""
+    row = trials[trials["trial_id"] == trial_id].iloc[0]
+    whose = f"arm {code(row['arm'])}, seed {row['seed']:.0f}" if row["arm"] else "of the search"
+    return f"{code(trial_id)} ({whose}; validation {short(metric)} {number(row[f'val/{metric}'])})"
+
+
+def table_of(frame: pd.DataFrame, heads: Mapping[str, Any], caption: str = "") -> Table:
+    """Return a table of a row per row; heads -> a column, or what makes a cell of a row."""
+    return Table(
+        list(heads),
+        [[cell(row) if callable(cell) else row[cell] for cell in heads.values()] for row in records(frame)],
+        caption,
+    )
+
+
+def wide(
+    frame: pd.DataFrame, row: str, column: str, cell: Any, head: Any = str
+) -> tuple[list[str], Sequence[Sequence[object]]]:
+    """Return heads and rows of a table with a row per value of `row` and a column per value of `column`."""
+    across: Iterable[Any] = frame[column].unique()
+    cells = {(one[row], one[column]): cell(one) for one in records(frame)}
+    rows = [[name, *(cells.get((name, key), NONE) for key in across)] for name in frame[row].unique()]
+    return [head(key) for key in across], rows

@@ -1,0 +1,59 @@
+"""Trials without a result, and how the test split was used."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from reports.cells import named, summary, table_of
+from reports.evidence.evidence import Evidence
+from reports.section import Section, Table
+from reports.tables import arms
+from reports.words.text import NONE, number
+
+MOST = 20
+"""Rows of trials; all are in `trials.csv`."""
+
+
+def frames(evidence: Evidence) -> Evidence:
+    return evidence
+
+
+def tables(evidence: Evidence) -> Sequence[Table]:
+    runs = evidence.loaded.study.runs
+    opened = [
+        [run.ended, run.test_scored, named((run.commit or "")[:10]), run.machine]
+        for run in runs.history
+        if run.test_scored
+    ]
+    times = "an unknown number of runs" if runs.test_opened is None else f"{runs.test_opened} runs"
+    caption = (
+        f"The test split was opened in {times}: each confirmed trial scores it once, as best on validation."
+    )
+    shown = (
+        [Table(["run ended", "trials that scored test", "commit", "machine"], opened, caption)]
+        if opened
+        else []
+    )
+    optimism = arms.optimism(evidence.trials, evidence.plan).dropna(subset=["mean"])
+    if len(optimism):
+        heads = {
+            "arm": lambda row: named(row["arm"]),
+            "validation minus test": lambda row: summary(row, signed=True),
+        }
+        shown.append(table_of(optimism, heads))
+    failed = arms.failures(evidence.trials)
+    if len(failed):
+        cells = {
+            "trial": "trial_id",
+            "stage": "stage",
+            "arm": lambda row: named(row["arm"]),
+            "seed": lambda row: number(row["seed"], 0) or NONE,
+            "status": "status",
+            "error": "error",
+        }
+        caption = f"{min(MOST, len(failed))} of {len(failed)} trials without a result."
+        shown.append(table_of(failed.head(MOST), cells, caption))
+    return shown
+
+
+SECTION = Section("Trials and the test split", frames, tables)
