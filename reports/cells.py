@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any
 
 import pandas as pd
@@ -68,13 +68,3 @@ def table_of(frame: pd.DataFrame, heads: Mapping[str, Any], caption: str = "") -
         [[cell(row) if callable(cell) else row[cell] for cell in heads.values()] for row in records(frame)],
         caption,
     )
-
-
-def wide(
-    frame: pd.DataFrame, row: str, column: str, cell: Any, head: Any = str
-) -> tuple[list[str], Sequence[Sequence[object]]]:
-    """Return heads and rows of a table with a row per value of `row` and a column per value of `column`."""
-    across: Iterable[Any] = frame[column].unique()
-    cells = {(one[row], one[column]): cell(one) for one in records(frame)}
-    rows = [[name, *(cells.get((name, key), NONE) for key in across)] for name in frame[row].unique()]
-    return [head(key) for key in across], rows

@@ -154,7 +154,7 @@ def legend(
     artists: list[Artist] = []
     for name, how in entries.items():
         if isinstance(how, Look):
-            line = how.line if lines else "none"
+            line: Any = how.line if lines else "none"
             how = Line2D([], [], color=how.colour, marker=how.marker, linestyle=line)
         how.set_label(textwrap.fill(plain_text(name), 60))
         artists.append(how)
@@ -183,6 +183,13 @@ def seeds_text(counts: pd.Series) -> str:
     """Return "n = 5 seeds", or "n = 3 to 5 seeds" where arms differ."""
     low, high = int(counts.min()), int(counts.max())
     return f"n = {high} seed{'s' * (high != 1)}" if low == high else f"n = {low} to {high} seeds"
+
+
+def with_counts(names: Iterable[str], counts: Iterable[float]) -> list[str]:
+    """Return names with n behind each, where it is not the same for all."""
+    pairs = list(zip(names, counts, strict=True))
+    alike = len({n for _, n in pairs}) == 1
+    return [name if alike else f"{name} (n\u00a0=\u00a0{n:.0f})" for name, n in pairs]
 
 
 def point(axes: Axes, x: float, y: float, low: float, high: float, look: Look, *, along: str = "y") -> None:
@@ -300,10 +307,8 @@ def curves(frame: pd.DataFrame, axes: Axes, *, looks: Looks | None = None, marks
             zorder=3,
         )
         if "low" in rows:
-            ends = rows[["step", "low", "high"]].astype(float)
-            axes.fill_between(
-                *(ends[name] for name in ends), color=how.colour, alpha=0.15, linewidth=0, zorder=2
-            )
+            step, low, high = (rows[end].to_numpy(dtype=float) for end in ("step", "low", "high"))
+            axes.fill_between(step, low, high, color=how.colour, alpha=0.15, linewidth=0, zorder=2)
     axes.xaxis.set_major_locator(MaxNLocator(4, integer=True))
     return axes
 
@@ -321,7 +326,7 @@ def heatmap(
     centred: dict[str, Any] = {"ha": "center", "va": "center", "fontsize": fontsize}
     hatched: dict[str, Any] = {"facecolor": "none", "edgecolor": "0.8", "hatch": "///", "linewidth": 0}
     for (y, x), value in np.ndenumerate(shades):
-        text = texts.iat[y, x]
+        text = str(texts.iat[y, x])
         if np.isnan(value):
             axes.add_patch(Rectangle((x - 0.5, y - 0.5), 1, 1, **hatched))
         dark = high > low and (value - low) / (high - low) > 0.65

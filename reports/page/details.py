@@ -10,12 +10,34 @@ from functools import cached_property
 
 from matplotlib.figure import Figure
 
-from reports.plots import styled
 from reports.evidence.evidence import Evidence
+from reports.plots import styled
 from reports.render import render
 from reports.section import Section, Table
 
-SECTIONS: tuple[str, ...] = ()
+SECTIONS: tuple[str, ...] = (
+    "setup",
+    "arms",
+    "quality",
+    "comparisons",
+    "core",
+    "published",
+    "single_layers",
+    "layer_spans",
+    "cutoff",
+    "costs",
+    "data_size",
+    "convergence",
+    "mix",
+    "classes",
+    "errors",
+    "residuals",
+    "search",
+    "rates",
+    "importances",
+    "measures",
+    "trials",
+)
 """Modules of `reports.sections`, each with its `SECTION`, as they are read; a study's own stand first."""
 
 

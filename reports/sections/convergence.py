@@ -13,6 +13,7 @@ from reports.cells import named, summary, table_of
 from reports.evidence.evidence import Evidence
 from reports.plots import GREY, Look, curves, legend, looks_of, panels, seeds_text
 from reports.reading.factors import cell_names
+from reports.reading.frames import records
 from reports.render import markdown
 from reports.section import Section, Table
 from reports.tables import arms as tables_of_arms
@@ -43,7 +44,7 @@ def frames(evidence: Evidence) -> Frames | None:
 
 def tables(frames: Frames) -> Sequence[Table]:
     at_step = milestones(frames.curves)
-    scores = {(row["arm"], row["at"]): summary(row) for _, row in at_step.iterrows()}
+    scores = {(row["arm"], row["at"]): summary(row) for row in records(at_step)}
     heads: dict[str, Any] = {"arm": lambda row: named(row["arm"])}
     for step in dict.fromkeys(at_step["at"]):
         heads[f"best score at step {step:,.0f}"] = lambda row, step=step: scores.get((row["arm"], step), NONE)
@@ -78,7 +79,7 @@ def draw(frames: Frames) -> Figure:
         ]
     series = {
         row["arm"]: row["line"] if row["arm"] in set(core["arm"]) and row["line"] else row["arm"]
-        for _, row in arms.iterrows()
+        for row in records(arms)
     }
     looks = looks_of([*lines, *series.values()])
     figure, axes = panels(list(shown), 2.2, x=LABELS["step"], y=str(frames.evidence.chosen))

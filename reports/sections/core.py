@@ -8,6 +8,7 @@ from matplotlib.figure import Figure
 from reports.evidence.evidence import Evidence
 from reports.plots import colour_bar, heatmap, single
 from reports.reading.factors import cell_names, column, label, level_name, levels
+from reports.reading.frames import records
 from reports.section import Section
 
 SPANS = 4
@@ -24,10 +25,12 @@ def draw(evidence: Evidence) -> Figure:
     core = evidence.core.assign(row=cell_names(evidence.core, others))
     across, down = levels(core[column(first.name)]), list(dict.fromkeys(core["row"]))
     core["column"] = core[column(first.name)].map(lambda value: level_name(levels([value])[0]))
-    shape = {"index": down, "columns": [level_name(value) for value in across]}
-    grid = core.pivot_table(index="row", columns="column", values="mean").reindex(**shape)
-    texts = core.assign(text=[f"{row['mean']:.3f}\nn = {row['n']:.0f}" for _, row in core.iterrows()])
-    texts = texts.pivot_table(index="row", columns="column", values="text", aggfunc="first").reindex(**shape)
+    columns = [level_name(value) for value in across]
+    grid = core.pivot_table(index="row", columns="column", values="mean").reindex(index=down, columns=columns)
+    texts = core.assign(text=[f"{row['mean']:.3f}\nn = {row['n']:.0f}" for row in records(core)])
+    texts = texts.pivot_table(index="row", columns="column", values="text", aggfunc="first").reindex(
+        index=down, columns=columns
+    )
     low, high = np.nanmin(grid), np.nanmax(grid)
     least = SPANS * (evidence.spread or 0.0) or 1e-9
     middle, half = (low + high) / 2, max(high - low, least) / 2

@@ -13,6 +13,7 @@ from matplotlib.figure import Figure
 from reports.cells import difference, named, summary, table_of
 from reports.evidence.evidence import Evidence
 from reports.plots import COLOURS, Look, front, legend, panels
+from reports.reading.frames import records
 from reports.section import Section, Table
 from reports.tables.arms import LAYER_MIX
 from reports.tables.costs import FLOAT16
@@ -53,7 +54,9 @@ def frames(evidence: Evidence) -> Frames | None:
         return None
     base = table["layers"] * (backbone.layer_parameters or math.nan)
     table = table.assign(
-        kind=[_kind(arms[row.arm].config, arms[row.arm].fusion, row.intact) for row in table.itertuples()],
+        kind=[
+            _kind(arms[row["arm"]].config, arms[row["arm"]].fusion, row["intact"]) for row in records(table)
+        ],
         rate=[arms[name].config.get("lr", math.nan) for name in table["arm"]],
         operations=(2e-6 * (base + table["weights"])).where(table["intact"].astype(bool)),
     ).sort_values("score", ascending=False, kind="stable")
@@ -77,7 +80,7 @@ def tables(frames: Frames) -> Sequence[Table]:
     evidence = frames.evidence
     control, base = evidence.plan.control, evidence.loaded.study.environment.backbone.parameters
     claims = {claim.arm: claim for claim in evidence.claims if claim.control == control and claim.n}
-    scores = {row["arm"]: summary(row) for _, row in evidence.arms.iterrows()}
+    scores = {row["arm"]: summary(row) for row in records(evidence.arms)}
     heads: dict[str, Any] = {
         "number": "number",
         "arm": lambda row: named(row["arm"]),

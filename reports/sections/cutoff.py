@@ -77,7 +77,7 @@ def draw(frames: Frames) -> Figure:
     for (setting, after), _ in cells.groupby(["setting", "after"], sort=False):
         own = cells[(cells["setting"] == setting) & ((cells["after"] == after) | (cells[CUTOFF] == 0))]
         if len(own) > 1:
-            parts.append(own.assign(series=f"{setting} {_when(after)}".strip(), x=own[CUTOFF]))
+            parts.append(own.assign(series=f"{setting} {_when(bool(after))}".strip(), x=own[CUTOFF]))
     rows = pd.concat(parts) if parts else cells.assign(series="", x=cells[CUTOFF])
     figure, (left, right) = panels(
         [frames.score, "live layers (count)"], 2.9, x="cutoff (share of 1)", share=False

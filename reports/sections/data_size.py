@@ -67,9 +67,9 @@ def draw_scores(frames: Frames) -> Figure:
     """Scores against the number of examples: a column of panels per number of epochs, a line per arm."""
     evidence, rows = frames.evidence, frames.frozen
     epochs = sorted(rows["epochs"].dropna().unique())
-    looks, splits = looks_of(rows["series"]), {evidence.scored: ""}
+    looks, splits = looks_of(rows["series"]), {str(evidence.scored): ""}
     if frames.crossed and evidence.split != "val":
-        splits = {f"{BEST}{evidence.chosen}": "val_", evidence.scored: ""}
+        splits = {f"{BEST}{evidence.chosen}": "val_", str(evidence.scored): ""}
     titles = [f"{count(int(most), 'epoch')}" for most in epochs] or [""]
     x = "training examples (count), log scale"
     figure, axes = panels(titles * len(splits), 2.4, x=x, y=str(evidence.scored), most=len(titles))

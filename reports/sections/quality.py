@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import pandas as pd
+from matplotlib.artist import Artist
 from matplotlib.figure import Figure
 
 from reports.evidence.claims import Claim
@@ -59,11 +60,13 @@ def draw(evidence: Evidence) -> Figure:
     frame = differences(claims, plan)
     figure, axes = single(1.0 + 0.34 * max(len(frame), 3), f"difference in {evidence.scored}", "")
     forest(frame, axes, zone=plan.smallest_effect or 0.0, looks=VERDICTS)
-    entries = {name: how for name, how in VERDICTS.items() if name in set(frame["series"])}
+    entries: dict[str, Look | Artist] = {
+        name: how for name, how in VERDICTS.items() if name in set(frame["series"])
+    }
     zone = {f"within ±{plan.smallest_effect:g}": shade("0.92", "")} if plan.smallest_effect else {}
     legend(
         figure,
-        entries | zone,
+        {**entries, **zone},
         f"dots are pairs of seeds, {seeds_text(pd.Series([claim.n for claim in claims]))}",
     )
     return figure

@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from reports.cells import named, wide
+from reports.cells import named
 from reports.evidence.evidence import Evidence
+from reports.reading.frames import records
 from reports.render import markdown
 from reports.section import Section, Table
-from reports.words.text import number
+from reports.words.text import NONE, number
 
 
 def frames(evidence: Evidence) -> Evidence | None:
@@ -17,14 +18,13 @@ def frames(evidence: Evidence) -> Evidence | None:
 
 
 def tables(evidence: Evidence) -> Sequence[Table]:
-    heads, rows = wide(evidence.rates.sort_values("lr", kind="stable"), "arm", "lr", _cell, "{:g}".format)
-    kept = {row.arm: row.edge for row in evidence.rates.itertuples() if row.edge}
-    order = {arm: place for place, arm in enumerate(dict.fromkeys(evidence.rates["arm"]))}
-    cells = [
-        [named(row[0]), *row[1:], kept.get(row[0], "")] for row in sorted(rows, key=lambda row: order[row[0]])
-    ]
+    tried, rows = sorted(evidence.rates["lr"].dropna().unique()), []
+    for arm, own in evidence.rates.groupby("arm", sort=False):
+        cells = {row["lr"]: _cell(row) for row in records(own)}
+        edge = "".join(own["edge"])
+        rows.append([named(arm), *(cells.get(rate, NONE) for rate in tried), edge])
     caption = f"Validation score by learning rate, seed {evidence.plan.seed}, one each; bold: confirmed with."
-    return [Table(["arm", *heads, "kept rate is the"], cells, caption)]
+    return [Table(["arm", *(f"{rate:g}" for rate in tried), "kept at an end"], rows, caption)]
 
 
 def _cell(row: dict[str, Any]) -> str:

@@ -14,6 +14,7 @@ from adalayers.results.measures import measured
 from reports.cells import INTERVAL, summary, table_of
 from reports.evidence.evidence import Evidence
 from reports.plots import COLOURS, LINES, Look, legend, marked, panels, points, seeds_text, single
+from reports.reading.frames import records
 from reports.section import Section, Table
 from reports.tables import layers
 from reports.tables.arms import is_learned
@@ -81,8 +82,8 @@ def frames(evidence: Evidence) -> Frames | None:
 
 def tables(frames: Frames) -> Sequence[Table]:
     names = dict.fromkeys([*frames.single["layer"], *frames.by_layer["layer"]])
-    alone = {(row["layer"], row["trained"]): summary(row) for _, row in frames.single.iterrows()}
-    weights = {row["layer"]: row for _, row in frames.by_layer.iterrows()}
+    alone = {(row["layer"], row["trained"]): summary(row) for row in records(frames.single)}
+    weights = {row["layer"]: row for row in records(frames.by_layer)}
     heads: dict[str, Any] = {"layer": "layer"}
     for kind, (name, _) in PROJECTION.items():
         if kind in set(frames.single["trained"]):
