@@ -46,7 +46,6 @@ LIBRARIES = frozenset(
             "safetensors",
             "scipy",
             "sentencepiece",
-            "seqeval",
             "sklearn",
             "sqlalchemy",
             "tiktoken",

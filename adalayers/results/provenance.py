@@ -25,7 +25,6 @@ PACKAGES = (
     "pandas",
     "scipy",
     "scikit-learn",
-    "seqeval",
     "safetensors",
 )
 

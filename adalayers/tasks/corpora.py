@@ -10,7 +10,7 @@ from typing import Any
 from adalayers.errors import BadInput
 from adalayers.escaping import listed
 from adalayers.storage import hub
-from adalayers.tasks import description, files, tables
+from adalayers.tasks import files, tables
 from adalayers.tasks.files import Source, Wanted
 from adalayers.tasks.tables import Tables
 
@@ -116,7 +116,6 @@ def read(name: DatasetName, data_dir: str | Path | None, splits: Sequence[str] =
     asked = files.wanted(splits)
     if name.folder is not None:
         return _read_folder(name, name.folder, asked)
-    # A folder named after the id alone may hold several configs, as a clone of the hub's repository does.
     repository = name.id.rsplit("/", 1)[-1]
     repositories = [repository, repository.lower()]
     copies = [name.name, *repositories]
@@ -126,8 +125,7 @@ def read(name: DatasetName, data_dir: str | Path | None, splits: Sequence[str] =
     if folder is None:
         come = _read_hub(name, f"dataset {name.source!r}{hub.looked_for(copies, data_dir)}")
         return _of_splits(name, come, name.source + (f"@{name.revision}" if name.revision else ""), asked)
-    holds_configs = folder.name in repositories and folder.name not in (name.name, name.config)
-    return _read_folder(name, folder, asked, name.config if holds_configs else None)
+    return _read_folder(name, folder, asked)
 
 
 def _known(name: DatasetName) -> dict[str, str | None] | None:
@@ -148,7 +146,7 @@ def _of_splits(name: DatasetName, splits: Mapping[str, Any], path: str, asked: W
     )
 
 
-def _read_folder(name: DatasetName, folder: Path, asked: Wanted, config: str | None = None) -> Corpus:
+def _read_folder(name: DatasetName, folder: Path, asked: Wanted) -> Corpus:
     import datasets
 
     folder = folder.resolve()
@@ -163,8 +161,7 @@ def _read_folder(name: DatasetName, folder: Path, asked: Wanted, config: str | N
         return _of_splits(
             name, saved if isinstance(saved, datasets.DatasetDict) else {"train": saved}, str(folder), asked
         )
-    described = description.read(folder, config)
-    sources = described.sources or files.find(described.folder)
+    sources = files.find(folder)
     if not sources and not asked.names:
         there = listed(sorted(path.name for path in folder.iterdir()))
         raise BadInput(
@@ -172,21 +169,14 @@ def _read_folder(name: DatasetName, folder: Path, asked: Wanted, config: str | N
             f"named by split (train..., validation..., test...) and format ({', '.join(files.FORMS)}), or that of "
             "save_to_disk"
         )
-    roles, unused = files.assign(
-        str(folder),
-        sources,
-        asked,
-        root=described.folder,
-        names_kept=bool(described.sources),
-        known=_known(name),
-    )
+    roles, unused = files.assign(str(folder), sources, asked, root=folder, known=_known(name))
     for source in roles.values():
         files.require_whole(source)
     # A split without a role is read as well, to say what it is: whether it has labels.
     read = [*roles.values(), *(source for source, why in unused.items() if not why and not asked.names)]
     splits = [source.split for source in read]
     keys = {source: source.split if splits.count(source.split) == 1 else source.name for source in read}
-    come = tables.read({key: source for source, key in keys.items()}, described.features)
+    come = tables.read({key: source for source, key in keys.items()})
     for source in roles.values():
         if column := files.split_column(come.splits[keys[source]]):
             raise BadInput(

@@ -14,7 +14,6 @@ from typing import Any
 
 from adalayers.errors import BadInput, unknown
 from adalayers.escaping import listed
-from adalayers.tasks.packed import PACKED, members
 
 ROLES = {
     "train": ("train", "training", "trn"),
@@ -29,7 +28,8 @@ _SHARD = re.compile(r"(?P<name>.+)-(?P<number>\d{5})-of-(?P<total>\d{5})(-[0-9a-
 COLUMN_FORMS = ("conll", "conllu", "iob", "iob2", "bio", "txt")
 FORMS = ("parquet", "arrow", "jsonl", "ndjson", "csv", "tsv", *COLUMN_FORMS[:-1], "json", "txt")
 """The formats that are read, by the ending of a name. Where no name says train, the first that is there is the data."""
-ARCHIVES = ("zip", "tar", "tgz", "7z", "rar", "zst", "lz4")
+PACKED = (".gz", ".bz2", ".xz")
+"""Endings after that of the format: "train.csv.gz"."""
 MANY_FILES = 6
 """More files of text than this for one split are a text each."""
 _NO_DATA = re.compile(
@@ -45,23 +45,21 @@ class DataFile:
     Attributes:
         path: Where it is.
         name: What messages call it: its path from the dataset's folder, with "/".
-        member: The file that is read within a zip.
     """
 
     path: Path
     name: str
-    member: str | None = None
 
     @property
     def form(self) -> str:
-        """One of `FORMS`, or the ending of an archive; a file that is named and has neither is a column file."""
+        """One of `FORMS`; a file that is named and has no such ending is a column file."""
         return _form(self.name) or "txt"
 
     @property
     def stem(self) -> str:
         """The name without folders, and without the endings of format and packing."""
         name = PurePosixPath(self.name)
-        for endings in (PACKED, [f".{form}" for form in (*FORMS, *ARCHIVES)]):
+        for endings in (PACKED, [f".{form}" for form in FORMS]):
             name = name.with_suffix("") if name.suffix.lower() in endings else name
         return name.name
 
@@ -162,15 +160,9 @@ def split_column(table: Any) -> str | None:
 
 
 def find(root: Path) -> list[Source]:
-    """Return all that can be a split below a folder: files of data, those in zips too, and shards of one as one."""
-    files: list[DataFile] = []
-    for path in sorted(root.rglob("*")):
-        name = path.relative_to(root).as_posix()
-        if not _holds_data(name) or not path.is_file():
-            continue
-        inner = members(path) if _form(name) == "zip" else []
-        files += [DataFile(path, f"{name}/{member}", member) for member in inner if _holds_data(member)]
-        files += [] if inner else [DataFile(path, name)]
+    """Return all that can be a split below a folder: files of data, shards of one as one."""
+    named = [(path, path.relative_to(root).as_posix()) for path in sorted(root.rglob("*"))]
+    files = [DataFile(path, name) for path, name in named if _holds_data(name) and path.is_file()]
     shards: dict[tuple[str, ...], list[DataFile]] = {}
     for file in files:
         folder = file.name.rpartition("/")[0]
@@ -285,7 +277,7 @@ def _form(name: str) -> str | None:
     path = PurePosixPath(name.lower())
     path = path.with_suffix("") if path.suffix in PACKED else path
     form = path.suffix.removeprefix(".") or path.name
-    return form if form in (*FORMS, *ARCHIVES) else "txt" if form in _ROLE_OF else None
+    return form if form in FORMS else "txt" if form in _ROLE_OF else None
 
 
 def _holds_data(name: str) -> bool:
@@ -299,7 +291,7 @@ def _form_of_data(where: str, sources: Sequence[Source]) -> set[str]:
         for file in source.files[:1]:
             roles.setdefault(file.form, set()).add(_role(source))
     scores = {form: len(said - {None}) if "train" in said else 0 for form, said in roles.items()}
-    best = [form for form in (*FORMS, *ARCHIVES) if scores.get(form, -1) == max(scores.values(), default=0)]
+    best = [form for form in FORMS if scores.get(form, -1) == max(scores.values(), default=0)]
     if len(best) > 1 and scores[best[0]]:
         trains = [source for source in sources if _role(source) == "train" and source.files[0].form in best]
         raise _several(where, "train", trains, {}, {})
@@ -323,7 +315,7 @@ def _named(where: str, name: str, sources: Iterable[Source], root: Path | None) 
     sources, plain = list(sources), name.removeprefix("./").rstrip("/")
     files = [file for source in sources for file in source.files]
     path = ((root or Path("no folder")) / plain).resolve()
-    plain = next((file.name for file in files if file.path == path and not file.member), plain)
+    plain = next((file.name for file in files if file.path == path), plain)
     named = [source for source in sources if source.name == plain]
     named = named or [source for source in sources if source.split == plain]
     if len(named) > 1:
@@ -339,9 +331,7 @@ def _named(where: str, name: str, sources: Iterable[Source], root: Path | None) 
             raise BadInput(
                 f"wanted files of one format in {path}, got {' and '.join(forms) or 'none'}; name one, {name}/FILE"
             )
-        return Source(
-            plain, plain, tuple(DataFile(file.path, f"{plain}/{file.name}", file.member) for file in inside)
-        )
+        return Source(plain, plain, tuple(DataFile(file.path, f"{plain}/{file.name}") for file in inside))
     if file := next((file for file in files if plain == file.name), None):
         return Source(plain, file.stem, (file,))
     if path.is_file():

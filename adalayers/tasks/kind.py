@@ -172,10 +172,6 @@ class TaskKind(ABC):
     def scores(self, gold: Gold, predictions: np.ndarray) -> dict[str, float]:
         """Return all `metrics` of predictions [items], and what other scores there are, by name."""
 
-    def published_scores(self, gold: Gold, predictions: np.ndarray) -> dict[str, float]:
-        """Return `scores` as a study publishes them of its best model, by the tool that the field uses for it."""
-        return self.scores(gold, predictions)
-
     def metrics_of(self, label_names: tuple[str, ...]) -> tuple[str, ...]:
         """Return the names of scores that can select a model on a task with these labels."""
         return tuple(metric.name for metric in self.metrics)

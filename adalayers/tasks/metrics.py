@@ -1,8 +1,7 @@
 """Scores of predictions: of classes of texts or words, of entities, and of numbers.
 
 Counted here in NumPy rather than through scikit-learn and seqeval, which warn about constant predictions
-and take longer than an evaluation of a small head; tests hold the numbers equal to theirs. The entity scores
-that a study publishes of its best model are seqeval's own.
+and take longer than an evaluation of a small head; tests hold the numbers equal to theirs.
 
 A `Metric` is all that pages and claims know of a score. A kind of task owns its metrics; those that are made are found
 by name.
@@ -14,7 +13,6 @@ import dataclasses
 import functools
 import itertools
 import math
-import warnings
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -446,38 +444,6 @@ def token_scores(labels: Tags, predictions: Tags, scheme: Scheme) -> dict[str, f
         f"f1/{name}": float(2 * n_correct[number] / (n_gold[number] + n_predicted[number]))
         for name, number in sorted(types.items())
         if n_gold[number]
-    }
-
-
-def published_token_scores(labels: Tags, predictions: Tags, scheme: Scheme) -> dict[str, float]:
-    """Return what `token_scores` does, but for rounding, from seqeval (Nakayama 2018).
-
-    In its default mode, or in its strict mode for schemes that are strict. About ten times as slow.
-    """
-    types: dict[str, int] = {}
-    gold, predicted, _ = _compare(labels, predictions, scheme, types)
-    if not len(gold.starts) + len(predicted.starts):  # seqeval fails where there is nothing to report
-        return dict.fromkeys(("precision", "recall", "f1"), 0.0)
-    from seqeval.metrics import classification_report
-    from seqeval.scheme import IOBES
-
-    names = {str(number): name for name, number in types.items()}
-    # Numbers for types: seqeval reads more into hyphens.
-    spelt = {tag: f"{place}-{types[name]}" for tag, (place, name) in scheme.places.items() if name in types}
-    renamed = [
-        [[spelt.get(tag, OUTSIDE) for tag in sentence] for sentence in sentences]
-        for sentences in (labels, predictions)
-    ]
-    mode: dict[str, Any] = {"mode": "strict", "scheme": IOBES} if scheme.strict else {}
-    with warnings.catch_warnings():
-        # On what no prediction or no label makes undefined: it is 0 here, and documented to be.
-        warnings.simplefilter("ignore", UserWarning)
-        report = classification_report(*renamed, output_dict=True, zero_division=0, **mode)
-    overall = report["micro avg"]
-    scores = {"precision": overall["precision"], "recall": overall["recall"], "f1": overall["f1-score"]}
-    by_type = {names[number]: row for number, row in report.items() if number in names and row["support"]}
-    return {name: float(score) for name, score in scores.items()} | {
-        f"f1/{name}": float(row["f1-score"]) for name, row in sorted(by_type.items())
     }
 
 

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import bz2
+import gzip
 import io
 import itertools
 import json
+import lzma
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -16,13 +19,18 @@ import pyarrow.compute as pc
 from adalayers.errors import BadInput
 from adalayers.escaping import listed
 from adalayers.storage import hub
-from adalayers.tasks import column_files, delimited, packed
-from adalayers.tasks.files import ARCHIVES, COLUMN_FORMS, FORMS, DataFile, Source
+from adalayers.tasks import column_files, delimited
+from adalayers.tasks.files import COLUMN_FORMS, FORMS, DataFile, Source
 
 _WHOLE = r"^\s*(-?[1-9][0-9]{0,17}|0)\s*$"
 _LONG = r"^\s*-?[0-9]{19,}\s*$"
 _NUMBER = r"^\s*-?((0|[1-9][0-9]*)(\.[0-9]*)?|\.[0-9]+)([eE][-+]?[0-9]+)?\s*$"
 """Numbers as files hold them. "01", "+1", and more digits than 64 bits hold, are text."""
+_PACKINGS: dict[bytes, Callable[[bytes], bytes]] = {
+    b"\x1f\x8b": gzip.decompress,
+    b"BZh": bz2.decompress,
+    b"\xfd7zXZ": lzma.decompress,
+}
 
 
 @dataclass(frozen=True)
@@ -85,12 +93,11 @@ class Tables:
     columns: tuple[str, ...] = ()
 
 
-def read(sources: Mapping[str, Source], declared: Any = None) -> Tables:
+def read(sources: Mapping[str, Source]) -> Tables:
     """Read the files of splits.
 
     Args:
         sources: By the split's name, its files.
-        declared: Features that a description beside the files gives; used where it has their columns.
 
     Raises:
         BadInput: For a file that is not what its name says, by file and line.
@@ -105,19 +112,18 @@ def read(sources: Mapping[str, Source], declared: Any = None) -> Tables:
         )
         for file in files
     ]
-    declared = declared if declared and all({*piece.columns} == {*declared} for piece in pieces) else {}
     names = list(dict.fromkeys(itertools.chain.from_iterable(piece.columns for piece in pieces)))
     typed: list[dict[str, Any]] = [dict(piece.columns) for piece in pieces]
     for name in names:
         with_it = [i for i, piece in enumerate(pieces) if name in piece.columns]
-        arrays = _typed([pieces[i] for i in with_it], name, as_text=name in declared)
+        arrays = _typed([pieces[i] for i in with_it], name)
         for i, array in zip(with_it, arrays, strict=True):
             typed[i][name] = array
     splits, places, remaining = {}, {}, iter(zip(pieces, typed, strict=True))
     for split, source in sources.items():
         of_split = list(itertools.islice(remaining, len(source.files)))
         places[split] = Places(tuple((piece.file.name, piece.rows, piece.lines) for piece, _ in of_split))
-        splits[split] = _table(of_split, declared)
+        splits[split] = _table(of_split)
     told = {piece.told for piece in pieces}
     notes: dict[str, list[str]] = {}
     for piece in pieces:
@@ -150,9 +156,15 @@ def _guarded(file: DataFile, reader: Callable[[DataFile], Any]) -> Any:
         ) from error
 
 
+def _content(file: DataFile) -> bytes:
+    """Return the bytes of a file, unpacked where they are packed."""
+    data = file.path.read_bytes()
+    return next((unpack(data) for mark, unpack in _PACKINGS.items() if data.startswith(mark)), data)
+
+
 def _text(file: DataFile) -> str:
     """Return what a file holds, all line ends alike."""
-    data = packed.content(file.path, file.member)
+    data = _content(file)
     wide = data[:2] in (b"\xff\xfe", b"\xfe\xff")
     text = data.decode("utf-16" if wide else "utf-8").removeprefix("\ufeff")
     return text.replace("\r\n", "\n") if "\n" in text else text.replace("\r", "\n")
@@ -229,11 +241,11 @@ def _records(file: DataFile, rows: Any, lines: Sequence[int] | None) -> Piece:
 def _parquet(file: DataFile) -> Piece:
     import pyarrow.parquet
 
-    return _arrow_table(file, pyarrow.parquet.read_table(io.BytesIO(packed.content(file.path, file.member))))
+    return _arrow_table(file, pyarrow.parquet.read_table(io.BytesIO(_content(file))))
 
 
 def _arrow(file: DataFile) -> Piece:
-    data = packed.content(file.path, file.member)
+    data = _content(file)
     opened = pa.ipc.open_file if data[:6] == b"ARROW1" else pa.ipc.open_stream
     return _arrow_table(file, opened(data).read_all())
 
@@ -251,30 +263,21 @@ def _arrow_table(file: DataFile, table: pa.Table) -> Piece:
     return Piece(file, columns, table.num_rows, features=features)
 
 
-def _archive(file: DataFile) -> Piece:
-    packed.content(file.path)
-    raise BadInput(
-        f"wanted files of data in {file.name}, got none that is known; unpack it, and look at what is in it"
-    )
-
-
 _READERS: dict[str, Callable[[DataFile], Piece]] = {
     "parquet": _parquet,
     "arrow": _arrow,
     "json": _json,
     **dict.fromkeys(("jsonl", "ndjson"), _json_lines),
     **dict.fromkeys(COLUMN_FORMS, _column_file),
-    **dict.fromkeys(ARCHIVES, _archive),
 }
 
 
-def _typed(pieces: Sequence[Piece], name: str, *, as_text: bool) -> list[Any]:
+def _typed(pieces: Sequence[Piece], name: str) -> list[Any]:
     """Return a column's values by file as Arrow arrays, of one type where that keeps what was written."""
     arrays: list[Any] = [piece.columns[name] for piece in pieces]
     separated = [i for i, piece in enumerate(pieces) if piece.file.form in delimited.SEPARATORS]
-    for i, array in zip(
-        separated, _of_text([pa.array(arrays[i], pa.string()) for i in separated], as_text), strict=True
-    ):
+    texts = _of_text([pa.array(arrays[i], pa.string()) for i in separated])
+    for i, array in zip(separated, texts, strict=True):
         arrays[i] = array
     if any(type(piece.features[name]).__name__ == "ClassLabel" for piece in pieces if piece.features):
         return arrays
@@ -283,14 +286,14 @@ def _typed(pieces: Sequence[Piece], name: str, *, as_text: bool) -> list[Any]:
     return _of_json([array if isinstance(array, list) else array.to_pylist() for array in arrays])
 
 
-def _of_text(arrays: list[Any], as_text: bool) -> list[Any]:
+def _of_text(arrays: list[Any]) -> list[Any]:
     """Return texts as whole numbers or numbers where every one in all files is, else as they are."""
     texts = pa.chunked_array(arrays, pa.string()).drop_null()
 
     def share(pattern: str) -> float:
         return pc.mean(pc.match_substring_regex(texts, pattern)).as_py() or 0
 
-    if as_text or share(_NUMBER) < 1 or share(_LONG):
+    if share(_NUMBER) < 1 or share(_LONG):
         return arrays
     numbers = [pc.utf8_trim_whitespace(array).cast(pa.float64()) for array in arrays]
     whole = (pc.all(pc.equal(array, pc.floor(array))).as_py() is not False for array in numbers)
@@ -331,7 +334,7 @@ def _type_of(values: Iterable[Any]) -> tuple[Any, Callable[[Any], Any]]:
     return pa.string(), lambda value: value if isinstance(value, str) else json.dumps(value, default=str)
 
 
-def _table(pieces: Sequence[tuple[Piece, Mapping[str, Any]]], declared: Any) -> Any:
+def _table(pieces: Sequence[tuple[Piece, Mapping[str, Any]]]) -> Any:
     """Return the files of a split as one `datasets.Dataset`."""
     import datasets
 
@@ -357,12 +360,4 @@ def _table(pieces: Sequence[tuple[Piece, Mapping[str, Any]]], declared: Any) -> 
                 )
     table = pa.concat_tables([pa.table(dict(arrays)) for _, arrays in pieces], promote_options="default")
     table = table.select(list(features))
-    if declared:
-        try:
-            table, features = datasets.table.table_cast(table, declared.arrow_schema), declared
-        except (TypeError, ValueError) as error:
-            raise BadInput(
-                f"wanted {first.file.name} to have the types that its description declares (README.md, or "
-                f"dataset_infos.json), got {hub.first_line(error)}; correct the description, or move it away"
-            ) from error
     return datasets.Dataset(table, info=datasets.DatasetInfo(features=datasets.Features(features)))

@@ -49,14 +49,13 @@ def reduced(device: torch.device) -> Iterator[None]:
 
 
 def evaluate(
-    trial: Trainer, name: str, epoch: float, *, published: bool = False
+    trial: Trainer, name: str, epoch: float, *, with_rows: bool = False
 ) -> Steps[tuple[dict[str, float], pd.DataFrame]]:
     """Return, in steps, the scores of a split, `val/*` or `test/*`, and a row of `predictions.parquet` per example.
 
     What a row says is the kind's (`TaskKind.prediction_columns`); items that truncation cut away count as its
     `truncated_prediction`.
-    published: score as a study publishes it (`TaskKind.published_scores`), which may be slower, and give rows; else
-    there are none
+    with_rows: whether there are any
     """
     data, split = trial.data, trial.data.splits[name]
     predicted = np.full(len(split.labels), data.kind.truncated_prediction(data.label_names))
@@ -64,12 +63,11 @@ def evaluate(
     rows, of_rows, sure = yield from ask(trial, name, epoch)
     predicted[rows], probability[rows] = of_rows, sure
     prefix, gold = PREFIXES[name], data.gold(split)
-    scores = (data.kind.published_scores if published else data.kind.scores)(gold, predicted)
     frame = pd.DataFrame()
-    if published:
+    if with_rows:
         columns = data.kind.prediction_columns(gold, predicted, probability)
         frame = pd.DataFrame({"split": prefix, "index": split.index, **columns})
-    return {f"{prefix}/{key}": value for key, value in scores.items()}, frame
+    return {f"{prefix}/{key}": value for key, value in data.kind.scores(gold, predicted).items()}, frame
 
 
 def variant_scores(trial: Trainer, variants: Sequence[Variant], epoch: float) -> Steps[pd.DataFrame]:

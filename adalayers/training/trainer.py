@@ -274,7 +274,7 @@ class Trainer:
         if test or changed:  # otherwise the scores of the best epoch already are the best model's
             splits = ("validation", "test") if test and "test" in self.data.splits else ("validation",)
             for name in splits:
-                scores, frame = yield from evaluate(self, name, math.inf, published=True)
+                scores, frame = yield from evaluate(self, name, math.inf, with_rows=True)
                 progress.row |= scores
                 frames.append(frame)
             progress.row |= self.model.fusion.summary()

@@ -23,7 +23,6 @@ from adalayers.tasks.metrics import (
     PRECISION,
     RECALL,
     entities,
-    published_token_scores,
     sequence_scores,
     token_scores,
     word_scores,
@@ -242,10 +241,6 @@ class TokenClassification(Classification):
     def scores(self, gold: Gold, predictions: np.ndarray) -> dict[str, float]:
         """Return precision, recall and F1 over entities, and `f1/<TYPE>` for each type in the labels."""
         return token_scores(*self._tagged(gold, predictions))
-
-    def published_scores(self, gold: Gold, predictions: np.ndarray) -> dict[str, float]:
-        """Return the same scores by seqeval, which is slower."""
-        return published_token_scores(*self._tagged(gold, predictions))
 
     def _tagged(
         self, gold: Gold, predictions: np.ndarray

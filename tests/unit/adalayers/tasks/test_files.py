@@ -1,7 +1,6 @@
 """Which file is which split: by name, as --splits says, or an error that names the files."""
 
 import shlex
-import zipfile
 
 import pytest
 
@@ -257,14 +256,6 @@ def test_another_format_than_the_data_is_named(tmp_path):
         "more.parquet": "another format",
     }
     assert assigned(where, "test=test.jsonl", "train=train.csv")[0]["test"] == ["test.jsonl"]
-
-
-def test_a_zip_is_a_folder(tmp_path):
-    where = folder(tmp_path, ["notes.txt"])
-    with zipfile.ZipFile(where / "all.zip", "w") as archive:
-        for name in ("train.csv", "test.csv", "__MACOSX/train.csv"):
-            archive.writestr(name, rows())
-    assert assigned(where)[0] == {"train": ["all.zip/train.csv"], "test": ["all.zip/test.csv"]}
 
 
 def test_splits_as_they_are_asked_for(tmp_path):

@@ -399,67 +399,6 @@ def test_a_test_file_whose_texts_have_another_name_is_not_left_out(tmp_path):
         load_task(str(tmp_path))
 
 
-# Descriptions beside the files
-
-
-def test_a_readme_names_splits_and_types(tmp_path):
-    (tmp_path / "sets").mkdir()
-    (tmp_path / "sets" / "a.csv").write_text(column(["1", "0"] * 20))
-    (tmp_path / "sets" / "b.csv").write_text(column(["1", "0"]))
-    (tmp_path / "sets" / "extra.csv").write_text(column(["1"]))
-    configs = "\n".join(
-        f"  - split: {split}\n    path: sets/{name}.csv" for split, name in (("train", "a"), ("test", "b"))
-    )
-    features = (
-        "  features:\n  - name: text\n    dtype: string\n  - name: label\n    dtype:\n      class_label:\n"
-        "        names:\n          '0': 'no'\n          '1': 'yes'\n"
-    )
-    (tmp_path / "README.md").write_text(
-        f"---\nconfigs:\n- config_name: default\n  data_files:\n{configs}\ndataset_info:\n{features}---\n"
-    )
-    task = load_task(str(tmp_path))
-    assert task.label_names == ("no", "yes")
-    assert task.reading.roles == {
-        "train": "sets/a.csv",
-        "validation": "a tenth of train",
-        "test": "sets/b.csv",
-    }
-
-
-@pytest.mark.parametrize(
-    ("text", "message"),
-    [
-        ("---\nconfigs: [\n---\n", "to describe its files, they cannot be read"),
-        (
-            "---\nconfigs:\n- config_name: a\n  data_dir: ../other\n---\n",
-            "data_dir '../other' is no folder there",
-        ),
-        ("---\nconfigs:\n- config_name: a\n  data_files: /etc/*\n---\n", "data_files of 'a' name no files"),
-        (
-            "---\nconfigs:\n- config_name: a\n  data_dir: x\n- config_name: b\n  data_dir: y\n---\n",
-            "has a, b; name the",
-        ),
-    ],
-)
-def test_readmes_that_describe_nothing(tmp_path, text, message):
-    (tmp_path / "other").mkdir()
-    where = tmp_path / "mine"
-    where.mkdir()
-    (where / "README.md").write_text(text)
-    (where / "train.csv").write_text(column(["x", "y"] * 20))
-    with pytest.raises(BadInput, match=message):
-        load_task(str(where))
-
-
-@pytest.mark.parametrize(
-    "text", ["# Data\n\nSome words.\n", "---\nlicense: mit\n---\n# Data\n", "", "---\n- a\n"]
-)
-def test_readmes_that_say_nothing_of_files(tmp_path, text):
-    (tmp_path / "README.md").write_text(text)
-    (tmp_path / "train.csv").write_text(column(["x", "y"] * 20))
-    assert load_task(str(tmp_path)).label_names == ("x", "y")
-
-
 def test_splits_saved_to_disk_one_by_one(tmp_path):
     for name, n in (("train", 40), ("test", 10)):
         rows = {"text": [f"Row {i}." for i in range(n)], "label": [i % 2 for i in range(n)]}

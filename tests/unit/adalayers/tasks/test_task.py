@@ -1,9 +1,5 @@
 """From a name, a folder or the hub to a task: names, columns, splits, draws, fingerprints, embedded datasets."""
 
-import gzip
-import tarfile
-import zipfile
-
 import datasets
 import numpy as np
 import pandas as pd
@@ -211,16 +207,6 @@ def test_local_copies_of_a_config(tmp_path, folder):
     assert load_task("owner/Set:part", data_dir=tmp_path).name == "set-part"
 
 
-def test_a_clone_with_several_configs_is_read_by_config(tmp_path):
-    for i, config in enumerate(("one", "two")):
-        save(tmp_path / "Set" / f"files-{config}", train=sentences(20 + i), validation=sentences(4))
-    lines = [f"- config_name: {c}\n  data_dir: files-{c}" for c in ("one", "two")]
-    (tmp_path / "Set" / "README.md").write_text("---\nconfigs:\n" + "\n".join(lines) + "\n---\n")
-    assert len(load_task("owner/Set:two", data_dir=tmp_path).splits["train"]) == 21
-    with pytest.raises(BadInput, match="three"):
-        load_task("owner/Set:three", data_dir=tmp_path)
-
-
 def test_folders_of_every_format_are_the_same_task(tmp_path):
     train, validation = sentences(20), sentences(6, start=20)
     first = load_task(save(tmp_path / "parquet" / "mine", train=train, validation=validation))
@@ -283,40 +269,6 @@ def test_a_folder_whose_name_is_a_pattern(tmp_path):
     for _ in range(2):
         assert len(load_task(str(folder)).splits["train"]) == 36
     assert [path.name for path in folder.iterdir()] == ["train.csv"]
-
-
-@pytest.mark.parametrize("name", ["train.zip", "train.csv.gz", "train.tar", "train.parquet", "train.csv"])
-def test_an_archive_that_unpacks_to_far_more_than_text_does(tmp_path, monkeypatch, name):
-    monkeypatch.setattr("adalayers.tasks.packed.UNPACKED_BYTES", 10_000)
-    (tmp_path / "mine").mkdir()
-    path, content = tmp_path / "mine" / name, b"text,label\n" + b"the same,yes\n" * 100_000
-    if name.endswith(".zip"):
-        with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
-            archive.writestr("train.csv", content)
-    elif name.endswith(".gz"):
-        path.write_bytes(gzip.compress(content))
-    elif name.endswith(".parquet"):  # its pages are small: each row is a number of their dictionary
-        pyarrow.parquet.write_table(
-            pa.table({"text": ["the same" * 10] * 2000, "label": ["yes"] * 2000}), path
-        )
-    elif name.endswith(".csv"):
-        path.write_bytes(b"7z\xbc\xaf\x27\x1c" + bytes(60))
-    else:
-        with tarfile.open(path, "w") as archive:
-            archive.addfile(tarfile.TarInfo("train.csv"))
-    with pytest.raises(
-        BadInput,
-        match=rf"wanted files of text and labels, {name} .*(would unpack|is a tar|is a 7z).*look at what is in it",
-    ):
-        load_task(str(tmp_path / "mine"), label_column="label")
-
-
-def test_an_archive_of_text_is_read(tmp_path):
-    write_rows(tmp_path / "mine", text=text_of, label=class_of)
-    with zipfile.ZipFile(tmp_path / "mine" / "train.zip", "w", zipfile.ZIP_DEFLATED) as archive:
-        archive.write(tmp_path / "mine" / "train.csv", "train.csv")
-    (tmp_path / "mine" / "train.csv").unlink()
-    assert len(load_task(str(tmp_path / "mine"), label_column="label").splits["train"]) == 36
 
 
 @pytest.mark.parametrize(

@@ -408,18 +408,3 @@ def test_sentences_without_labelled_words_do_not_take_part_in_training():
     kept = split.subset(split.trainable, Subset(split.features, split.trainable))
     without = dataclasses.replace(data, splits={**data.splits, "train": kept})
     assert_same(outcome, train(config(batch_size=4), without, seed=0, test=True))
-
-
-def test_the_quick_scores_pick_the_epoch_and_the_published_ones_are_of_the_best_model(monkeypatch):
-    data = made_data("token")
-    calls = []
-
-    def published(kind, gold, predictions):
-        calls.append(len(gold.labels))
-        return {"f1": 0.125, "precision": 0.0, "recall": 0.0}
-
-    monkeypatch.setattr(type(data.kind), "published_scores", published)
-    outcome = train(config(), data, seed=0, test=True)
-    assert calls == [len(data.splits["validation"].labels), len(data.splits["test"].labels)]
-    assert outcome.row["val/f1"] == outcome.row["test/f1"] == 0.125
-    assert all(row.get("val/f1") != 0.125 for row in outcome.history)
