@@ -18,6 +18,7 @@ from adalayers.config import TrialConfig, trial_config, with_overrides
 from adalayers.errors import BadInput, unknown
 from adalayers.installed import own_module
 from adalayers.presets import ClassScore, PublishedMix, published_mix
+from adalayers.provenance import Provenance
 from adalayers.states import Shape
 from adalayers.storage.to_json import to_json
 
@@ -656,23 +657,24 @@ def merge(arms: list[ConfirmedArm], arm: ConfirmedArm, shape: Shape) -> str:
     return arm.name
 
 
-def trial_id(config: TrialConfig, shape: Shape, seed: int, about: dict[str, Any]) -> str:
+def trial_id(config: TrialConfig, shape: Shape, seed: int, provenance: Provenance) -> str:
     """Return the identity of a trial: a hash of the hyperparameters it uses, its seed, its backbone and its data.
 
-    `about` is `TrialData.about`. The letter in front keeps an id from being read as a number.
+    The letter in front keeps an id from being read as a number.
     """
     settings = config.identity(shape)
     if settings.get("draw") == seed:  # what it is where nothing is said
         del settings["draw"]
+    backbone = provenance.backbone
     identity = {
         "config": settings,
         "seed": seed,
-        "backbone": about["backbone"]["fingerprint"],
-        "labels": about["labels"],
-        "splits": about["splits"],
-        "precision": about["precision"],
-        **{name: about[name] for name in ("metric",) if name in about},
-        **{name: about["backbone"][name] for name in ("dtype",) if name in about["backbone"]},
+        "backbone": backbone.fingerprint,
+        "labels": provenance.labels,
+        "splits": provenance.splits,
+        "precision": provenance.precision,
+        **({"metric": provenance.metric} if provenance.metric else {}),
+        **({"dtype": backbone.dtype} if backbone.dtype != "float32" else {}),
     }
     text = json.dumps(to_json(identity), sort_keys=True)
     return f"t{hashlib.sha256(text.encode()).hexdigest()[:12]}"

@@ -156,7 +156,11 @@ class Fuzz:
             model = build_model(config, shape, self.prepared.source)
             model.prepare_training()
             kind = "token" if name == "words" else "sequence"
-            about = {"kind": kind, "labels": labels, "backbone": self.prepared.about()["backbone"]}
+            about = {
+                "kind": kind,
+                "labels": labels,
+                "backbone": dataclasses.asdict(self.prepared.provenance.backbone),
+            }
             folder = Folder(shutil.copytree(self.root / "study", self.root / "parts" / name))
             about["trial_id"] = read_trials(folder)["trial_id"][0]
             save(model, folder.child(BEST), about=about)

@@ -10,6 +10,7 @@ machine. As a rule both seeds are the same; of every tenth order there are eight
 from __future__ import annotations
 
 import argparse
+import dataclasses
 import hashlib
 import json
 import os
@@ -29,8 +30,8 @@ from adalayers.data.prepare import prepare
 from adalayers.data.trial_data import SplitData, TrialData
 from adalayers.fusion.layer_mix import LayerMixConfig
 from adalayers.request import DataRequest
-from adalayers.results.provenance import provenance
-from adalayers.results.study_file import parse
+from adalayers.results.provenance import device, versions
+from adalayers.results.study_file import EnvironmentRecord
 from adalayers.storage.cache_folder import default_cache
 from adalayers.training.steps import SharedClock, Steps, in_turn
 from adalayers.training.together import Together
@@ -98,7 +99,7 @@ class _Maker:
             "baseline": prepared.task.baseline("test"),
             "examples": {split: len(examples) for split, examples in self.data.splits.items()},
             "configurations": {name: config.used(self.data.shape) for name, config in self.configs.items()},
-            "data": self.data.about,
+            "data": dataclasses.asdict(self.data.provenance),
         }
         about = json.loads(json.dumps(about))  # as it is read back
         self.pool = pd.read_parquet(self.path) if self.path.exists() else pd.DataFrame()
@@ -106,7 +107,7 @@ class _Maker:
             raise SystemExit(f"wanted a pool of what is trained now, {self.path} is of {self.pool.attrs}")
         self.about = about
         model = re.search(r"model name\s*: (.*)", CPUS.read_text()) if CPUS.exists() else None
-        about_machine = parse({"environment": provenance()})[0].environment.machine
+        about_machine = EnvironmentRecord(device=device(), packages=versions()).machine
         self.machine = ", ".join([*([model[1]] if model else []), about_machine])
         self._kept = time.monotonic()
 

@@ -213,19 +213,19 @@ def _left(
     if case.folder.exists(TRIALS) and not flags.fresh:
         finished = read_trials(case.folder)
         finished = finished[finished["status"].isin(FINISHED)]
-    about, shape = case.prepared.data("live").about, case.prepared.shape
+    provenance, shape = case.prepared.provenance, case.prepared.shape
     ids = set(finished["trial_id"])
     seeds = range(request.seed + 1, request.seed + request.seeds + 1)
     runs, taken = [], 0
     for arm in case.plan.arms if request.rates else ():
         configs = at_rates(arm.config, request.rates, shape)
-        tried = {trial_id(config, shape, request.seed, about) for config in configs} - ids
+        tried = {trial_id(config, shape, request.seed, provenance) for config in configs} - ids
         runs.append(_Runs(arm.config, 0, 0, group, tried=len(tried)))
         ids |= tried  # two arms that differ in their rate alone try the same
     for arm in arms:
         wanted = min(
             (
-                {trial_id(config, shape, seed, about) for seed in seeds} - ids
+                {trial_id(config, shape, seed, provenance) for seed in seeds} - ids
                 for config in at_rates(arm.config, request.rates, shape)
             ),
             key=len,
@@ -489,7 +489,7 @@ def _seconds_per_example(sample: _Sample, config: TrialConfig) -> tuple[float, f
         prepared.task.label_names,
         prepared.task.metric,
         {"train": split, "validation": split},
-        {},
+        prepared.provenance,
         prepared.task.kind,
         source=prepared.source,
     )

@@ -26,12 +26,15 @@ WAYS_OUT = "keep what is there and begin another study with --label NAME, or set
 
 def identity(flags: Flags, prepared: Prepared) -> dict[str, Any]:
     """Return the flags that make a study, with names resolved: an alias and the full id are one study."""
-    about, request = prepared.about(), prepared.request
+    provenance, request = prepared.provenance, prepared.request
+    backbone, dataset = provenance.backbone, provenance.dataset
     return {
         # Not the revision: a mirror does not know it, and the fingerprint says all that matters of it.
-        **{f"backbone {key}": about["backbone"][key] for key in ("id", "fingerprint")},
-        "backbone dtype": about["backbone"].get("dtype"),
-        **{f"dataset {key}": about["dataset"][key] for key in ("source", "fingerprint")},
+        "backbone id": backbone.id,
+        "backbone fingerprint": backbone.fingerprint,
+        "backbone dtype": None if backbone.dtype == "float32" else backbone.dtype,
+        "dataset source": dataset.source,
+        "dataset fingerprint": dataset.fingerprint,
         "label": flags.label,
         "search": flags.study.search,
         "scheduler": flags.study.scheduler,
@@ -111,18 +114,18 @@ def check_rows(
     """
     if not folder.exists(TRIALS):
         return
-    shape, about = prepared.shape, prepared.about()
+    shape, provenance = prepared.shape, prepared.provenance
     for own_id, row in read_texts(folder, advice=f"restore the file from a copy, {WAYS_OUT}").items():
         wanted = f"wanted rows of what is read now in {folder.uri}, {own_id} in {TRIALS} is of"
         try:
-            here = identity_of(row, shape, about)
+            here = identity_of(row, shape, provenance)
         except (BadInput, ValueError, KeyError) as error:
             here = str(error)
         if here != own_id:
             other = _differing(before, prepared) or f"something else, or was edited ({here})"
             raise BadInput(f"{wanted} {other}; {WAYS_OUT}")
         configs = arms.get(row["arm"], ()) if row["stage"] == "confirm" else ()
-        ids = {trial_id(config, shape, int(row["seed"]), about) for config in configs}
+        ids = {trial_id(config, shape, int(row["seed"]), provenance) for config in configs}
         if ids and own_id not in ids:
             raise BadInput(
                 f"{wanted} arm {row['arm']}, seed {row['seed']}, with other settings than this arm has now; {WAYS_OUT}"

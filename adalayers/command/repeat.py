@@ -62,7 +62,7 @@ def repeat(
     prepared = prepare(_request(study, backbone, dataset, data_dir)).reading([config], pool=pool)
     mode: Mode = "live" if study.environment.features.mode == "live" else "disk"
     data, seed = prepared.data(mode, cache=default_cache()), int(row["seed"])
-    if (here := identity_of(config, data.shape, seed, data.about)) != trial_id:
+    if (here := identity_of(config, data.shape, seed, data.provenance)) != trial_id:
         raise BadInput(
             f"wanted what {trial_id} was trained on, {prepared.source.id} and {prepared.task.name} as they are here "
             f"make its row {here}; name the same ones with --backbone, --dataset and --data-dir, or restore {TRIALS} "

@@ -19,6 +19,7 @@ from adalayers.config import TrialConfig
 from adalayers.data.trial_data import SplitData, TrialData
 from adalayers.errors import BadInput
 from adalayers.features.features import Features, LiveFeatures, Mode, stored, stored_bytes
+from adalayers.provenance import BackboneId, DatasetId, Provenance
 from adalayers.request import DataRequest
 from adalayers.results.study_file import splits_in_words
 from adalayers.states import Shape, State, chosen_streams
@@ -129,7 +130,7 @@ class Prepared:
             self.task.label_names,
             self.task.metric,
             splits,
-            self.about(),
+            self.provenance,
             self.task.kind,
             source=self.source,
             layer_parameters=self.backbone_parameters[1],
@@ -148,30 +149,20 @@ class Prepared:
             "max_length": self.request.max_length,
         }
 
-    def about(self) -> dict[str, Any]:
-        """Return what determines the data of a trial, for hashes and provenance.
-
-        The selection metric is part of it where it is not the dataset's own: it decides when a trial ends. So is what
-        the backbone computes in where that is not float32.
-        """
-        metric = {} if self.task.metric == self.task.default_metric else {"metric": self.task.metric}
-        computed = {} if self.source.dtype == "float32" else {"dtype": self.source.dtype}
-        return metric | {
-            "backbone": {
-                "id": self.source.id,
-                "revision": self.source.revision,
-                "fingerprint": self.source.fingerprint,
-                **computed,
-            },
-            "dataset": {
-                "source": self.task.source,
-                "revision": self.task.revision,
-                "fingerprint": self.task.fingerprint,
-            },
-            "labels": list(self.task.label_names),
-            "precision": self.request.precision,
-            "splits": {name: _digest(self.encoded[name], split) for name, split in self.task.splits.items()},
-        }
+    @functools.cached_property
+    def provenance(self) -> Provenance:
+        """What determines the data of a trial."""
+        source, task = self.source, self.task
+        return Provenance(
+            backbone=BackboneId(
+                id=source.id, revision=source.revision, fingerprint=source.fingerprint, dtype=source.dtype
+            ),
+            dataset=DatasetId(source=task.source, revision=task.revision, fingerprint=task.fingerprint),
+            labels=task.label_names,
+            precision=self.request.precision,
+            splits={name: _digest(self.encoded[name], split) for name, split in task.splits.items()},
+            metric=None if task.metric == task.default_metric else task.metric,
+        )
 
 
 def prepare(request: DataRequest, *, weights: bool = True) -> Prepared:

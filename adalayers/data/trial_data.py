@@ -6,7 +6,7 @@ import dataclasses
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass
 from functools import cached_property
-from typing import Any, Literal
+from typing import Literal
 
 import numpy as np
 import torch
@@ -16,6 +16,7 @@ from adalayers.backbones.sources import BackboneSource
 from adalayers.backbones.tokens import Encoded
 from adalayers.errors import BadInput
 from adalayers.features.features import Features, Subset
+from adalayers.provenance import Provenance
 from adalayers.states import Shape, State
 from adalayers.tasks.kind import Gold, TaskKind
 from adalayers.tensors.ragged import ragged_index, to_device
@@ -189,7 +190,7 @@ class TrialData:
 
     Attributes:
         metric: The selection metric, without prefix.
-        about: What the data and backbone are, for hashes and provenance.
+        provenance: What determines it.
         kind: The kind of task.
         source: Where the base model is, for methods that run it themselves.
         layer_parameters: Of one layer of the base model, where known: what costs are computed from.
@@ -200,7 +201,7 @@ class TrialData:
     label_names: tuple[str, ...]
     metric: str
     splits: dict[str, SplitData]
-    about: dict[str, Any]
+    provenance: Provenance
     kind: TaskKind
     source: BackboneSource | None = None
     layer_parameters: int = 0

@@ -82,4 +82,4 @@ class CaseData:
 
 
 def _fingerprint(prepared: Prepared) -> str:
-    return str(prepared.about()["splits"]["train"])
+    return prepared.provenance.splits["train"]

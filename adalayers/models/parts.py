@@ -15,6 +15,7 @@ from torch import Tensor
 from adalayers.config import TrialConfig, trial_config
 from adalayers.errors import unknown
 from adalayers.models.model import FusionModel
+from adalayers.provenance import BackboneId
 from adalayers.results.study_file import from_json
 from adalayers.states import Shape
 from adalayers.storage.folder import Folder
@@ -30,15 +31,6 @@ MAX_SIZE = 2**31 - 1
 """Of a dimension of a tensor."""
 OF_BASE = ("base.", "adapters.", "span")
 """What the names of tensors begin with that a changed base model adds to those of fusion and head."""
-
-
-@dataclass(frozen=True)
-class BaseModelId:
-    """Which base model parts were trained on, by id, commit of the hub where known, and files."""
-
-    id: str
-    fingerprint: str
-    revision: str | None = None
 
 
 @dataclass(frozen=True)
@@ -115,7 +107,7 @@ def _shape(value: Any) -> Shape:
 def _check_about(about: Mapping[str, Any], shape: Shape) -> None:
     """Raise `ValueError` where what parts were trained on cannot be read, or does not fit their shape."""
     if "backbone" in about:
-        from_json(BaseModelId, about["backbone"], "backbone")
+        from_json(BackboneId, about["backbone"], "backbone")
     name, labels = about.get("kind"), from_json(tuple[str, ...], about.get("labels", []), "labels")
     if len(set(labels)) < len(labels):
         raise ValueError("labels holds one twice")

@@ -9,9 +9,9 @@ import platform
 import subprocess
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
 
 from adalayers.installed import code_hash
+from adalayers.results.study_file import GitRecord
 
 PACKAGES = (
     "adalayers",
@@ -32,24 +32,13 @@ CODE = ("adalayers", "reports", "search_spaces", "studies", "pyproject.toml", "c
 """The parts of a checkout that results depend on."""
 
 
-def provenance() -> dict[str, Any]:
-    """Return git commit and dirty flag, hash of the code, package versions, Python, platform and device."""
-    return {
-        "git": git_state(),
-        "code": code_hash(),
-        "packages": _versions(),
-        "python": platform.python_version(),
-        **_machine(),
-    }
-
-
 @functools.cache
 def software() -> dict[str, str]:
     """Return what a worker must have as its driver has it: the hash of the code, and releases of packages.
 
     Builds of one release (2.13.0+cpu) are the same: machines of a cluster may differ in them.
     """
-    return {"code": code_hash()} | {name: version.partition("+")[0] for name, version in _versions().items()}
+    return {"code": code_hash()} | {name: version.partition("+")[0] for name, version in versions().items()}
 
 
 def other_software(driver: Mapping[str, str]) -> str:
@@ -62,8 +51,8 @@ def other_software(driver: Mapping[str, str]) -> str:
     )
 
 
-def git_state(folder: Path | None = None) -> dict[str, Any]:
-    """Return {"commit", "dirty"} of the checkout whose root this is; None where it is none.
+def git_state(folder: Path | None = None) -> GitRecord:
+    """Return commit and dirty flag of the checkout whose root this is; None where it is none.
 
     folder: default: that above this package. Installed, it may lie in a checkout of the user's own, whose commit says
             nothing of this code
@@ -84,12 +73,12 @@ def git_state(folder: Path | None = None) -> dict[str, Any]:
         return os.fsdecode(done.stdout).strip() if done.returncode == 0 else None
 
     if (root := git("rev-parse", "--show-toplevel")) is None or Path(root).resolve() != where.resolve():
-        return {"commit": None, "dirty": None}
+        return GitRecord()
     status = git("status", "--porcelain", "--", *(f":/{part}" for part in CODE))
-    return {"commit": git("rev-parse", "HEAD"), "dirty": None if status is None else bool(status)}
+    return GitRecord(commit=git("rev-parse", "HEAD"), dirty=None if status is None else bool(status))
 
 
-def _versions() -> dict[str, str]:
+def versions() -> dict[str, str]:
     versions = {}
     for name in PACKAGES:
         try:
@@ -99,13 +88,9 @@ def _versions() -> dict[str, str]:
     return versions
 
 
-def _machine() -> dict[str, Any]:
+def device() -> str:
+    """Return what this machine computes on."""
     import torch
 
     gpu = torch.cuda.is_available()
-    return {
-        "platform": f"{platform.system()} {platform.machine()}",
-        "device": torch.cuda.get_device_name(0)
-        if gpu
-        else f"cpu ({platform.processor() or platform.machine()})",
-    }
+    return torch.cuda.get_device_name(0) if gpu else f"cpu ({platform.processor() or platform.machine()})"

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Mapping
-from typing import Any
 
 from adalayers.config import DEFAULT_FUSION, TrialConfig, config_class, trial_config
+from adalayers.provenance import Provenance
 from adalayers.states import Shape
 from adalayers.study import trial_id
 
@@ -34,15 +34,15 @@ def config_of(row: Mapping[str, str]) -> TrialConfig:
     return trial_config(fusion=fusion, **before | settings)
 
 
-def identity_of(row: Mapping[str, str], shape: Shape, about: Mapping[str, Any]) -> str:
+def identity_of(row: Mapping[str, str], shape: Shape, provenance: Provenance) -> str:
     """Return the id that a row's trial has on a backbone and data.
 
     Args:
         row: As `config_of` takes it, with its seed.
         shape: Of backbone and task.
-        about: `TrialData.about`.
+        provenance: Of the data.
 
     Raises:
         BadInput: As `config_of` does, or where the configuration does not fit the shape.
     """
-    return trial_id(config_of(row), shape, int(row["seed"]), dict(about))
+    return trial_id(config_of(row), shape, int(row["seed"]), provenance)

@@ -65,7 +65,7 @@ class Agenda:
         take: Callable[[TrialJob], bool] = lambda job: False,
     ):
         self.plan, self.record = plan, record
-        self.shape, self._about = data.shape, data.about
+        self.shape, self._provenance = data.shape, data.provenance
         self.trials, self.seeds, self.seed = request.trials, request.seeds, request.seed
         self._ids: dict[tuple[TrialConfig, int], str] = {}
         # Where arms are to be confirmed as tuned alone, they join once the searches have ended.
@@ -392,7 +392,7 @@ class Agenda:
 
     def _identity(self, config: TrialConfig, seed: int) -> str:
         if (config, seed) not in self._ids:  # each is asked for again whenever a trial ends
-            self._ids[config, seed] = trial_id(config, self.shape, seed, self._about)
+            self._ids[config, seed] = trial_id(config, self.shape, seed, self._provenance)
         return self._ids[config, seed]
 
     def row(self, job: TrialJob) -> dict[str, Any]:

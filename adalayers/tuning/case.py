@@ -50,7 +50,7 @@ class Case:
         data = prepared.data("live")
         wanted = Wanted(
             ids={
-                trial_id(config, prepared.shape, seed, data.about)
+                trial_id(config, prepared.shape, seed, data.provenance)
                 for arm in self.plan.arms
                 for config in at_rates(arm.config, request.rates, prepared.shape)
                 for seed in seeds

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import json
+import platform
 from collections.abc import Sequence
 
 from optuna.distributions import distribution_to_json
@@ -12,9 +13,17 @@ from adalayers.backbones.objectives import objective
 from adalayers.comparisons import PlannedArm
 from adalayers.data.feature_plan import FeaturePlan
 from adalayers.data.prepare import Prepared
+from adalayers.installed import code_hash
 from adalayers.request import StudyRequest
-from adalayers.results.provenance import provenance
-from adalayers.results.study_file import DroppedArm, EnvironmentRecord, RequestRecord, parse
+from adalayers.results.provenance import device, git_state, versions
+from adalayers.results.study_file import (
+    BackboneRecord,
+    DatasetRecord,
+    DroppedArm,
+    EnvironmentRecord,
+    FeaturesRecord,
+    RequestRecord,
+)
 from adalayers.study import Study, StudyPlan
 from adalayers.tuning.agenda import Agenda
 from adalayers.tuning.case import Case
@@ -28,49 +37,53 @@ def environment(prepared: Prepared, features: FeaturePlan, plan: StudyPlan) -> E
         features: Whether hidden states are stored or computed as they are read.
         plan: The study's, for the hidden states that its arms read.
     """
-    source, task, about = prepared.source, prepared.task, prepared.about()
-    document = {
-        "features": {
-            "mode": features.mode,
-            "precision": prepared.request.precision,
-            "pooling": (features.mode != "live" and prepared.source.pooling) or "",
-        },
-        "backbone": {
-            "name": source.name,
-            **about["backbone"],
-            "path": str(source.folder),
-            "family": source.family,
-            "layers": source.layers,
-            "streams": [dataclasses.asdict(stream) for stream in source.streams],
-            "width": source.width,
-            "parameters": prepared.backbone_parameters[0],
-            "layer_parameters": prepared.backbone_parameters[1],
-            "objective": objective(source),
-            "note": source.note,
-        },
-        "dataset": {
-            "name": task.name,
-            **about["dataset"],
+    source, task, provenance = prepared.source, prepared.task, prepared.provenance
+    parameters, layer_parameters = prepared.backbone_parameters
+    pooling = None if features.mode == "live" else source.pooling
+    return EnvironmentRecord(
+        features=FeaturesRecord(
+            mode=features.mode, precision=prepared.request.precision, pooling=pooling or ""
+        ),
+        backbone=BackboneRecord(
+            name=source.name,
+            **dataclasses.asdict(provenance.backbone),
+            path=str(source.folder),
+            family=source.family,
+            layers=source.layers,
+            streams=source.streams,
+            width=source.width,
+            parameters=parameters,
+            layer_parameters=layer_parameters,
+            objective=objective(source),
+            note=source.note,
+        ),
+        dataset=DatasetRecord(
+            name=task.name,
+            **dataclasses.asdict(provenance.dataset),
             **dataclasses.asdict(task.reading),
-            "kind": task.kind.name,
-            "task": task.title,
-            "labels": list(task.label_names),
-            "metric": task.metric,
-            "examples": {name: len(split) for name, split in task.splits.items()},
-            "tokens": {name: len(encoded.input_ids) for name, encoded in prepared.encoded.items()},
-            "truncated": prepared.truncated,
-            "shared": task.shared,
-            "baseline": {
+            kind=task.kind.name,
+            task=task.title,
+            labels=task.label_names,
+            metric=task.metric,
+            examples={name: len(split) for name, split in task.splits.items()},
+            tokens={name: len(encoded.input_ids) for name, encoded in prepared.encoded.items()},
+            truncated=prepared.truncated,
+            shared=task.shared,
+            baseline={
                 prefix: task.baseline(name)
                 for name, prefix in (("validation", "val"), ("test", "test"))
                 if name in task.splits
             },
-            "distribution": task.distribution,
-        },
-        "hidden_states": [state.name for state in plan.base.states(prepared.shape)],
-        **provenance(),
-    }
-    return parse({"environment": document})[0].environment
+            distribution=task.distribution,
+        ),
+        hidden_states=tuple(state.name for state in plan.base.states(prepared.shape)),
+        git=git_state(),
+        code=code_hash(),
+        packages=versions(),
+        python=platform.python_version(),
+        platform=f"{platform.system()} {platform.machine()}",
+        device=device(),
+    )
 
 
 def request_record(study: Study, case: Case, agenda: Agenda, request: StudyRequest) -> RequestRecord:

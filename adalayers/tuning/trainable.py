@@ -200,8 +200,8 @@ def _write_outcome(work: Folder, outcome: Outcome, data: TrialData, trial_id: st
         "labels": list(data.label_names),
         **outcome.kind.about(),
         "hidden_states": [state.name for state in outcome.model.fusion.states],
-        "backbone": data.about["backbone"],
-        "dataset": data.about["dataset"],
+        "backbone": dataclasses.asdict(data.provenance.backbone),
+        "dataset": dataclasses.asdict(data.provenance.dataset),
         **({"pairs": True} if data.pairs else {}),
     }
     save(outcome.model, work.child(BEST), about=about)

@@ -49,4 +49,4 @@ def test_a_kind_defined_in_one_file_loads_trains_and_is_scored(year, tmp_path):
     outcome = train(settings, prepared.data("live"), seed=0, test=True)
     assert outcome.row["test/closeness"] > 0.7 > task.baseline("test")
     assert set(outcome.predictions["label"]) == {"2004", "2001"}
-    assert prepared.about()["splits"]["train"] != prepared.about()["splits"]["test"]
+    assert prepared.provenance.splits["train"] != prepared.provenance.splits["test"]

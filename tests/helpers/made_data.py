@@ -4,6 +4,7 @@ import numpy as np
 import torch
 
 from adalayers.data.trial_data import SplitData, TrialData
+from adalayers.provenance import BackboneId, DatasetId, Provenance
 from adalayers.tasks.kinds import KINDS
 from adalayers.tensors.ragged import ragged_index
 from tests.helpers.states import made_shape
@@ -49,13 +50,12 @@ def made_data(kind="sequence", *, layers=3, width=16, informative=2, sizes=(96, 
         name: made_split(kind, n, layers, width, len(names), seed, informative)
         for seed, (name, n) in enumerate(zip(("train", "validation", "test"), sizes, strict=True))
     }
-    about = {
-        "backbone": {"id": "made", "revision": None, "fingerprint": "0" * 16},
-        "dataset": {"source": "made", "revision": None, "fingerprint": "1" * 16},
-        "labels": list(names),
-        "precision": "float32",
-        "splits": {name: f"{kind}-{name}" for name in splits},
-    }
+    about = Provenance(
+        backbone=BackboneId(id="made", fingerprint="0" * 16),
+        dataset=DatasetId(source="made", fingerprint="1" * 16),
+        labels=names,
+        splits={name: f"{kind}-{name}" for name in splits},
+    )
     metric = "accuracy" if kind == "sequence" else "f1"
     shape = made_shape(kind, len(names), layers, width, family)
     return TrialData(shape, names, metric, splits, about, KINDS[kind])

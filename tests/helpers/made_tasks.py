@@ -49,8 +49,8 @@ def made_task(folder: Path, backbone: str, dataset: str, config: TrialConfig | N
         "trial_id": "t1",
         "kind": data.kind.name,
         "labels": list(data.label_names),
-        "backbone": data.about["backbone"],
-        "dataset": data.about["dataset"],
+        "backbone": asdict(data.provenance.backbone),
+        "dataset": asdict(data.provenance.dataset),
     }
     results = Folder(folder)
     save(outcome.model, results.child(BEST), about=about)

@@ -15,6 +15,7 @@ from adalayers.config import TrialConfig
 from adalayers.data.trial_data import SplitData, TrialData
 from adalayers.features.features import LiveFeatures
 from adalayers.fusion.fusion import Fusion
+from adalayers.provenance import BackboneId, DatasetId, Provenance
 from adalayers.states import Shape
 from adalayers.tasks.kinds import KINDS
 
@@ -54,10 +55,10 @@ def token_data(source: BackboneSource, *, sizes: tuple[int, ...] = (64, 32, 32))
         encoded = Encoded(ids, offsets)
         splits[name] = SplitData(LiveFeatures(source, encoded), labels, np.arange(n), tokens=encoded)
     shape = Shape("sequence", 2, source.streams, source.width, source.family)
-    about = {
-        "backbone": {"id": source.id, "revision": source.revision, "fingerprint": source.fingerprint},
-        "dataset": {"source": "made", "revision": None, "fingerprint": "1" * 16},
-    }
+    about = Provenance(
+        backbone=BackboneId(id=source.id, revision=source.revision, fingerprint=source.fingerprint),
+        dataset=DatasetId(source="made", fingerprint="1" * 16),
+    )
     return TrialData(shape, ("a", "b"), "accuracy", splits, about, KINDS["sequence"], source)
 
 

@@ -130,7 +130,7 @@ def row_of(prepared, **changed):
     config, shape = LayerMixConfig(k=8, heads=2), prepared.shape
     settings = {f"config/{name}": value for name, value in config.used(shape).items()}
     row = {
-        "trial_id": trial_id(config, shape, 1, prepared.about()),
+        "trial_id": trial_id(config, shape, 1, prepared.provenance),
         "stage": "confirm",
         "arm": "mix",
         "seed": 1,

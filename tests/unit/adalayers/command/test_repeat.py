@@ -40,7 +40,7 @@ def study(backbone, dtype, tmp_path, monkeypatch):
     prepared = prepare(DataRequest(backbone, DATASET, backbone_dtype=dtype, **flags))
     config = LayerMixConfig(k=8, heads=2, epochs=2, lr=0.1 + 0.2, train_examples=32)
     data = prepared.data("live")
-    identity = trial_id(config, data.shape, 1, data.about)
+    identity = trial_id(config, data.shape, 1, data.provenance)
     row = train(config, data, seed=1, test=True).row
     settings = {f"config/{name}": value for name, value in as_values(config).items()}
     for name in ("fusion", "train_examples", "draw"):

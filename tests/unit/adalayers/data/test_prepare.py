@@ -1,6 +1,7 @@
 """From names to data: what a request adds up to, over a tiny backbone and datasets on disk."""
 
 import json
+from dataclasses import replace
 
 import pytest
 from datasets import ClassLabel, Dataset, Features, List, Value
@@ -67,6 +68,6 @@ def test_a_metric_of_ones_own_is_part_of_what_determines_a_trial(backbone, tmp_p
     default, same, other = (
         prepare(DataRequest(backbone, data, metric=metric)) for metric in (None, "f1", "recall")
     )
-    assert default.about() == same.about()
-    assert other.about() == {**default.about(), "metric": "recall"}
+    assert default.provenance == same.provenance
+    assert other.provenance == replace(default.provenance, metric="recall")
     assert other.data("live").metric == "recall"

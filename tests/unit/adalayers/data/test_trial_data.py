@@ -78,7 +78,7 @@ def test_a_view_reads_what_the_whole_reads(kind):
         assert torch.equal(ours.words, theirs.words)
     for name in ("validation", "test"):
         assert view.splits[name] is data.splits[name]
-    assert view.about == data.about
+    assert view.provenance == data.provenance
 
 
 @pytest.mark.parametrize("kind", KINDS)

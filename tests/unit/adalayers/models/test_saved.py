@@ -1,6 +1,7 @@
 """Trained parts along with a base model: saved without what is frozen, loaded with the base model they belong to."""
 
 import json
+from dataclasses import asdict, replace
 
 import pytest
 import torch
@@ -27,7 +28,7 @@ def saved(source, folder, **changes):
         for parameter in model.parameters():
             if parameter.requires_grad:
                 parameter.add_(0.05 * torch.randn_like(parameter))
-    save(model.eval(), Folder(folder), about={"backbone": data.about["backbone"]})
+    save(model.eval(), Folder(folder), about={"backbone": asdict(data.provenance.backbone)})
     return model
 
 
@@ -77,10 +78,12 @@ def test_another_base_model_is_refused(source_of, tmp_path):
 
 def test_the_base_model_computes_as_it_did_in_the_study(source_of):
     source = source_of()
-    about, shape = token_data(source).about, token_data(source).shape
+    data = token_data(source)
     for dtype in ("float32", "bfloat16"):
-        backbone = {**about["backbone"], "id": str(source.folder), "revision": None, "dtype": dtype}
-        assert base_model_source({"backbone": backbone}, shape).dtype == dtype
+        backbone = asdict(
+            replace(data.provenance.backbone, id=str(source.folder), revision=None, dtype=dtype)
+        )
+        assert base_model_source({"backbone": backbone}, data.shape).dtype == dtype
 
 
 def test_parts_that_do_not_name_their_base_model_are_refused(source_of, tmp_path):

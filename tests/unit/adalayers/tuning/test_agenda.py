@@ -2,6 +2,7 @@
 
 import dataclasses
 import itertools
+from dataclasses import replace
 
 import optuna
 import pytest
@@ -319,18 +320,18 @@ def test_a_fixed_space_is_one_trial(folder):
 
 
 def test_trial_ids_follow_what_determines_a_trial():
-    about = DATA.about
+    about, backbone = DATA.provenance, DATA.provenance.backbone
     one = trial_id(BASE, DATA.shape, 1, about)
     assert one == trial_id(BASE, DATA.shape, 1, about)
     assert one[0] == "t"
     others = {
         trial_id(BASE, DATA.shape, 2, about),
         trial_id(LayerMixConfig(k=16, heads=2, epochs=4), DATA.shape, 1, about),
-        trial_id(BASE, DATA.shape, 1, {**about, "backbone": {**about["backbone"], "fingerprint": "f"}}),
-        trial_id(BASE, DATA.shape, 1, {**about, "backbone": {**about["backbone"], "dtype": "bfloat16"}}),
-        trial_id(BASE, DATA.shape, 1, {**about, "splits": {**about["splits"], "train": "other"}}),
-        trial_id(BASE, DATA.shape, 1, {**about, "precision": "float16"}),
-        trial_id(BASE, DATA.shape, 1, {**about, "metric": "f1_macro"}),
+        trial_id(BASE, DATA.shape, 1, replace(about, backbone=replace(backbone, fingerprint="f"))),
+        trial_id(BASE, DATA.shape, 1, replace(about, backbone=replace(backbone, dtype="bfloat16"))),
+        trial_id(BASE, DATA.shape, 1, replace(about, splits={**about.splits, "train": "other"})),
+        trial_id(BASE, DATA.shape, 1, replace(about, precision="float16")),
+        trial_id(BASE, DATA.shape, 1, replace(about, metric="f1_macro")),
     }
     assert len(others | {one}) == 8
 
@@ -575,7 +576,7 @@ def test_the_last_layer_may_win_a_search_and_be_resumed(folder, chosen):
     jobs = run(again, lambda job: 0.9 if job.trial_id == last.trial_id else 0.1)
     assert jobs[0].trial_id == last.trial_id
     best = again.searches[0].best()
-    assert trial_id(best, DATA.shape, again.seed, DATA.about) == last.trial_id
+    assert trial_id(best, DATA.shape, again.seed, DATA.provenance) == last.trial_id
     confirmed = [job for job in jobs if job.stage == "confirm" and job.config.values().get("layer") == depth]
     assert confirmed
 
@@ -810,7 +811,9 @@ def test_a_name_in_a_folder_keeps_its_meaning_whatever_later_versions_plan(folde
     assert kept.notes == ["a note"]
     (old,) = (arm for arm in before.arms if arm.name == "alpha=8")
     (new,) = (arm for arm in kept.arms if arm.name == "alpha=8")
-    assert trial_id(new.config, DATA.shape, 1, DATA.about) == trial_id(old.config, DATA.shape, 1, DATA.about)
+    assert trial_id(new.config, DATA.shape, 1, DATA.provenance) == trial_id(
+        old.config, DATA.shape, 1, DATA.provenance
+    )
     assert kept.searches[0].base == new.config
     assert as_recorded(before, recorded, ["a note"], DATA.shape) is before
 

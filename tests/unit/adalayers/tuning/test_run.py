@@ -56,7 +56,7 @@ def test_a_finished_case_with_nothing_left_stays_so_until_it_is_closed(world, tm
     confirmed = {"stage": "confirm", "search": "", "status": "completed", "error": "", "seed": 1}
     rows = [
         {
-            "trial_id": trial_id(arm.config, data.shape, 1, data.about),
+            "trial_id": trial_id(arm.config, data.shape, 1, data.provenance),
             "arm": arm.name,
             "fusion": arm.config.fusion,
         }

@@ -1,0 +1,55 @@
+"""No published trial is renamed: the ids of all rows under docs/results follow from their columns as they did."""
+
+import hashlib
+import json
+import os
+
+import pytest
+
+from adalayers.data.prepare import prepare
+from adalayers.provenance import BackboneId, DatasetId, Provenance
+from adalayers.request import DataRequest
+from adalayers.results.files import read_texts
+from adalayers.results.row_identity import identity_of
+from adalayers.results.study_file import read_study
+from adalayers.states import Shape
+from adalayers.storage.folder import Folder
+from adalayers.tasks.kinds import KINDS
+from tests.helpers.studying import ROOT
+
+DATA = os.environ.get("ADALAYERS_DATA")
+KEPT = sorted(path.parent for path in (ROOT / "docs" / "results").glob("*/*/study.json"))
+IDS = "c809e9ed9b10f6c5"
+"""A hash of the ids that all rows would have if no split held anything: what is stored has no hashes of splits."""
+
+
+def test_published_rows_have_the_ids_that_they_had():
+    ids = []
+    for folder in map(Folder, KEPT):
+        environment = read_study(folder)[0].environment
+        backbone, dataset = environment.backbone, environment.dataset
+        kind = KINDS[dataset.kind]
+        shape = Shape(
+            kind.head, kind.n_outputs(dataset.labels), backbone.streams, backbone.width, backbone.family
+        )
+        provenance = Provenance(
+            backbone=BackboneId(id=backbone.id, fingerprint=backbone.fingerprint, dtype=backbone.dtype),
+            dataset=DatasetId(source=dataset.source, fingerprint=dataset.fingerprint),
+            labels=dataset.labels,
+            precision=environment.features.precision,
+        )
+        ids += [identity_of(row, shape, provenance) for row in read_texts(folder).values()]
+    assert len(ids) > 3000
+    assert hashlib.sha256(json.dumps(ids).encode()).hexdigest()[:16] == IDS
+
+
+@pytest.mark.skipif(DATA is None, reason="needs CoLA in ADALAYERS_DATA")
+def test_rows_on_real_data_have_their_own_ids():
+    folder = Folder(ROOT / "docs" / "results" / "single_layer" / "minilm-cola")
+    flags = read_study(folder)[0].request.flags
+    sizes = {name: flags[name] for name in ("max_length", "train_examples", "eval_examples", "test_examples")}
+    prepared = prepare(DataRequest("minilm", "cola", data_dir=DATA, precision=flags["precision"], **sizes))
+    rows = read_texts(folder)
+    assert rows
+    for trial_id, row in rows.items():
+        assert identity_of(row, prepared.shape, prepared.provenance) == trial_id
