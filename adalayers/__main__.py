@@ -81,7 +81,7 @@ class _Version(argparse.Action):
         from adalayers.console.progress import show
         from adalayers.results.provenance import git_state
 
-        commit = git_state()["commit"]
+        commit = git_state().commit
         show(f"adalayers {__version__}" + (f" ({commit})" if commit else ""))
         parser.exit()
 

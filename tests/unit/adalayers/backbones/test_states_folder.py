@@ -217,7 +217,7 @@ def test_what_needs_a_base_model_is_refused(folder, asked, tmp_path):
         trial_config(base_model="fine-tuned").check(prepared.shape)
     data = prepared.data("live")
     model = train(trial_config(k=4, heads=2, epochs=1), data, seed=0).model
-    save(model, Folder(tmp_path), about=data.about)
+    save(model, Folder(tmp_path), about=dataclasses.asdict(data.provenance))
     assert load(tmp_path).shape == prepared.shape
     with pytest.raises(BadInput, match="run texts through"):
         load(tmp_path, backbone="minilm")

@@ -52,7 +52,7 @@ def test_an_interaction_alone_is_no_effect_of_its_factors():
 
 
 def test_scores_that_never_differ_show_nothing():
-    assert permutation_p_values(np.tile([[0.4], [0.5]], 4), [2, 2], EFFECTS) .tolist() == [1.0] * 3
+    assert permutation_p_values(np.tile([[0.4], [0.5]], 4), [2, 2], EFFECTS).tolist() == [1.0] * 3
 
 
 def scores(seeds: int, effect: float):
