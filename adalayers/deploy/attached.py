@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -10,7 +11,9 @@ from jaxtyping import Float
 from torch import Tensor, nn
 
 from adalayers.deploy.hooks import find_stream
+from adalayers.deploy.predictions import Prediction, prediction_of
 from adalayers.deploy.recorder import PassRecorder
+from adalayers.deploy.tokenized import tokenized_inputs
 from adalayers.errors import BadInput, unknown
 from adalayers.models.model import FusionModel
 
@@ -20,14 +23,14 @@ def attach(base: Any, /, **tasks: FusionModel) -> Attached:
 
         with adalayers.attach(base, entities=adalayers.load(folder)) as attached:
             output = base(**inputs)               # as without them, bit for bit
-            tags = attached.answers()["entities"]
+            print(attached.answers(texts, inputs)["entities"])
 
     Args:
         base:  A model of transformers, task models (`RobertaForMaskedLM`, `BartForConditionalGeneration`) included.
         tasks: By a name of your choice.
 
     Returns:
-        What gives the tasks' outputs after each pass.
+        What gives the tasks' answers after each pass.
 
     Raises:
         BadInput: The base model is not the one of the tasks, or a task changed its own.
@@ -55,7 +58,7 @@ class Attached:
         for name, task in tasks.items():
             by_stream.setdefault(_stream(name, task), {})[name] = task
             _check_same_base(base, name, task)
-        self._recorders = []
+        self._tasks, self._recorders = tasks, []
         for stream, stream_tasks in by_stream.items():
             modules = [find_stream(base, task.shape, stream) for task in stream_tasks.values()]  # each checks
             self._recorders.append(PassRecorder(modules[0], stream_tasks))
@@ -68,11 +71,38 @@ class Attached:
     def __exit__(self, *_: object) -> None:
         self.detach()
 
-    def answers(self) -> dict[str, Float[Tensor, ...]]:
-        """Return the outputs of every task for the last pass, by name: `answer` of each."""
-        return {name: self.answer(name) for name in self._recorder_of}
+    def answers(self, texts: Sequence[str], inputs: Any) -> dict[str, list[Prediction]]:
+        """Return what every task says of the texts of the last pass, by name.
 
-    def answer(self, name: str) -> Float[Tensor, ...]:
+        Args:
+            texts: The texts [batch], as the tokeniser was given them.
+            inputs: What it returned, of a fast tokeniser: where each token stands in its text.
+
+        Returns:
+            Of each text, in order: a label with its probability, words' tags with their entities, or a number.
+
+        Raises:
+            BadInput: The inputs are not those of the last pass, or do not say where tokens stand.
+        """
+        tokenized, outputs = tokenized_inputs(texts, inputs), self.outputs()
+        for name, given in outputs.items():
+            if len(given) != len(texts) or (given.dim() == 3 and given.shape[1] != len(tokenized[0].ids)):
+                raise BadInput(
+                    f"wanted the texts of the last pass, whose outputs of {name!r} are {tuple(given.shape)}, got "
+                    f"{len(texts)} of {len(tokenized[0].ids)} tokens; give those that the base model was run on"
+                )
+        return {
+            name: [
+                prediction_of(self._tasks[name], *each) for each in zip(texts, tokenized, given, strict=True)
+            ]
+            for name, given in outputs.items()
+        }
+
+    def outputs(self) -> dict[str, Float[Tensor, ...]]:
+        """Return the outputs of every task for the last pass, by name: `output` of each."""
+        return {name: self.output(name) for name in self._recorder_of}
+
+    def output(self, name: str) -> Float[Tensor, ...]:
         """Return the outputs of a task for the last pass, float32: [batch, outputs], or [batch, time, outputs].
 
         The latter are of tokens; a word's is that of its first. At padding they are 0.

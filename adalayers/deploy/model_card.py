@@ -157,7 +157,8 @@ def _use(model: FusionModel) -> str:
         f"base, tokenizer = AutoModel.from_pretrained({named}), AutoTokenizer.from_pretrained({named})\n"
         'task = adalayers.TrainedTask.from_pretrained("<this repository>")\n'
         "with adalayers.attach(base.eval(), task=task) as attached:\n"
-        '    base(**tokenizer("A text.", return_tensors="pt"))  # or a task model\'s own pass\n'
-        '    print(attached.answer("task"))\n```\n\n'
+        '    texts = ["A text."]\n    inputs = tokenizer(texts, return_tensors="pt")\n'
+        "    base(**inputs)  # or a task model's own pass\n"
+        "    print(attached.answers(texts, inputs))\n```\n\n"
         'From the command line: `adalayers predict <folder> --text "A text."`'
     )

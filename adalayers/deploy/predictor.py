@@ -125,7 +125,7 @@ class Predictor:
             ids, mask = ids.to(self.device), mask.to(self.device)
             if self._attached is not None:
                 self._base.model(input_ids=ids, attention_mask=mask.long())
-                yield from self._attached.answers().items()
+                yield from self._attached.outputs().items()
             else:
                 states = self._base(ids, mask.long())
                 for name, task in self._shared.items():

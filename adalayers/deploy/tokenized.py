@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from adalayers.backbones.tokens import Encoded, encode
+from adalayers.errors import BadInput
 
 Span = tuple[int, int]
 """Start and end (exclusive) in a text, in characters."""
@@ -96,6 +97,32 @@ def tokenize_texts(
         for ids, text_spans, (first, last), cut in zip(
             _ids(encoded), spans, tokens, _cut(encoded), strict=True
         )
+    ]
+
+
+def tokenized_inputs(texts: Sequence[str], inputs: Any) -> list[TokenizedText]:
+    """Return texts that a fast tokeniser of transformers has read whole, padding included in their tokens.
+
+    Args:
+        texts:  What it was given, one text each.
+        inputs: What it returned.
+
+    Raises:
+        BadInput: It is of other texts, or of a slow tokeniser.
+    """
+    encodings = getattr(inputs, "encodings", None)
+    if not encodings or len(encodings) != len(texts) or isinstance(texts, str):
+        came = type(inputs).__name__ if not encodings else f"those of {len(encodings)} texts"
+        raise BadInput(
+            f"wanted what a fast tokeniser returned for {len(texts)} texts in a list, got {came}; give it as it was"
+        )
+    spans = [word_spans(text) for text in texts]
+    tokens = [
+        _word_tokens(words, np.array(each.offsets)) for words, each in zip(spans, encodings, strict=True)
+    ]
+    return [
+        TokenizedText(np.array(each.ids), words, first, last, bool(each.overflowing))
+        for each, words, (first, last) in zip(encodings, spans, tokens, strict=True)
     ]
 
 

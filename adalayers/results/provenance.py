@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import importlib.metadata
+import json
 import os
 import platform
 import subprocess
@@ -30,6 +31,8 @@ PACKAGES = (
 
 CODE = ("adalayers", "reports", "search_spaces", "studies", "pyproject.toml", "constraints.txt")
 """The parts of a checkout that results depend on."""
+BUILT_FROM = "commit.json"
+"""In an installed package: what it was built from (hatch_build.py)."""
 
 
 @functools.cache
@@ -52,7 +55,9 @@ def other_software(driver: Mapping[str, str]) -> str:
 
 
 def git_state(folder: Path | None = None) -> GitRecord:
-    """Return commit and dirty flag of the checkout whose root this is; None where it is none.
+    """Return commit and dirty flag of the checkout whose root this is, else of that which the wheel was built in.
+
+    None where neither is known.
 
     folder: default: that above this package. Installed, it may lie in a checkout of the user's own, whose commit says
             nothing of this code
@@ -73,7 +78,8 @@ def git_state(folder: Path | None = None) -> GitRecord:
         return os.fsdecode(done.stdout).strip() if done.returncode == 0 else None
 
     if (root := git("rev-parse", "--show-toplevel")) is None or Path(root).resolve() != where.resolve():
-        return GitRecord()
+        built = where / "adalayers" / BUILT_FROM
+        return GitRecord(**json.loads(built.read_text(encoding="utf-8"))) if built.is_file() else GitRecord()
     status = git("status", "--porcelain", "--", *(f":/{part}" for part in CODE))
     return GitRecord(commit=git("rev-parse", "HEAD"), dirty=None if status is None else bool(status))
 

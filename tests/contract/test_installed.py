@@ -15,6 +15,7 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
+import adalayers
 from adalayers.results.study_file import read_study
 from adalayers.storage.folder import Folder
 from tests.helpers.documented import snippet
@@ -90,6 +91,10 @@ def call(environment, program, *argv):
 def test_all_is_there_and_no_general_name_is_taken(environment):
     said = call(environment, "python", "-c", LOADED.format(studies=STUDIES))
     assert said.endswith("No module named 'reports'\n32 dating\n"), said
+    head = subprocess.run(
+        ["git", "rev-parse", "HEAD"], cwd=ROOT, capture_output=True, text=True
+    ).stdout.strip()
+    assert call(environment, "adalayers", "--version") == f"adalayers {adalayers.__version__} ({head})\n"
     listed = call(environment, "adalayers", "study")
     assert all(re.search(rf"^{name} +[A-Z]", listed, re.M) for name in [*STUDIES, "mean_or_mix"]), listed
 
@@ -129,4 +134,4 @@ def test_the_demo_study_runs_without_a_clone(environment):
     said = call(environment, "adalayers", "study", "alpha_lambda", "--smoke", *few)
     assert Path(said.splitlines()[-1]).is_file(), said
     study, _ = read_study(Folder(environment / "results/alpha_lambda/minilm-acceptability-demo-smoke"))
-    assert study.environment.git.commit is None
+    assert study.environment.git.commit

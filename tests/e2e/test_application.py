@@ -47,7 +47,8 @@ def test_its_python_runs_and_the_base_model_does_its_own(here):
         )
     assert found["vectors"].shape == (2, 384)
     assert set(found["labels"]) <= {"acceptable", "unacceptable"}
-    assert found["tags"].shape == found["inputs"]["input_ids"].shape
+    assert found["outputs"]["entities"].shape[:2] == found["inputs"]["input_ids"].shape
+    assert [answer.tags for answer in found["answers"]["entities"]]
     for other in others:
         exec(compile(other, "docs/application.md", "exec"), found)
     assert (here / "acceptability" / "README.md").is_file()
@@ -59,7 +60,7 @@ def test_the_readmes_lines_run(tmp_path, monkeypatch, capsys):
     made_task(tmp_path / "results" / "single_layer" / "minilm-entities-demo-demo", "minilm", "entities-demo")
     monkeypatch.chdir(tmp_path)
     exec(compile(shown, "README.md", "exec"), {})
-    assert "'entities': tensor([[" in capsys.readouterr().out
+    assert re.match(r"none|PER|ORG|LOC|MISC", capsys.readouterr().out)
 
 
 def test_the_readme_reads_results_and_is_short(monkeypatch, capsys):
@@ -67,7 +68,8 @@ def test_the_readme_reads_results_and_is_short(monkeypatch, capsys):
     monkeypatch.chdir(ROOT)
     exec(compile(shown, "README.md", "exec"), {})
     assert "verdict" in capsys.readouterr().out
-    assert len(README.splitlines()) <= 130
+    assert len(README.splitlines()) <= 110
+    assert len((ROOT / "AGENTS.md").read_text().splitlines()) <= 40
     for link in re.findall(r"\]\((?!http)([^)#]+)", README):
         assert (ROOT / link).exists(), link
 

@@ -25,6 +25,11 @@ def snippet(name: str, page: str = "CONTRIBUTING.md") -> str:
     return str(code)
 
 
+def fenced(page: Path, language: str) -> list[str]:
+    """Return the code of a page in one language, block by block."""
+    return re.findall(rf"^```{language}\n(.*?)^```$", page.read_text(), re.M | re.S)
+
+
 def patterns(section: str) -> re.Pattern[str]:
     """Return what matches the names in the first cells of a section's table; `<...>` stands for anything."""
     cells = [line.split("|")[1] for line in section.splitlines() if line.startswith("| `")]

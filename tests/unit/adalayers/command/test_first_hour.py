@@ -1,5 +1,7 @@
 """What a new user calls first: a study from Python, the list of results, the version."""
 
+import re
+
 import pytest
 
 import adalayers
@@ -8,7 +10,8 @@ from adalayers.command import from_python
 from adalayers.errors import BadInput
 from adalayers.results.study_file import read_study
 from adalayers.storage.folder import Folder
-from tests.helpers.studying import ROOT
+from tests.helpers.absolute_links import absolute
+from tests.helpers.documented import ROOT, fenced
 
 PUBLISHED = ROOT / "docs" / "results"
 
@@ -43,6 +46,20 @@ def test_a_study_runs_from_python_and_returns_its_results(ran):
     ran["folders"] = ran["folders"] * 2
     with pytest.raises(BadInput, match="each study once"):
         adalayers.study("single_layer")
+
+
+def test_the_readmes_study_runs(ran, capsys):
+    (block,) = (code for code in fenced(ROOT / "README.md", "python") if "adalayers.study(" in code)
+    exec(compile(block, "README.md", "exec"), {})
+    assert ran["argv"] == ["--backbone", "minilm", "--dataset", "cola", "--seeds", "6"]
+    assert "verdict" in capsys.readouterr().out
+
+
+def test_links_of_the_readme_lead_to_the_repository_in_a_release():
+    text = absolute((ROOT / "README.md").read_text(), "https://host/a/b", "v1")
+    assert "![Test Matthews" in text
+    assert "https://host/a/b/raw/v1/docs/results/single_layer/" in text
+    assert not re.findall(r"\]\((?!https://)[^)]*", text)
 
 
 def test_what_cannot_be_run_is_raised(ran):

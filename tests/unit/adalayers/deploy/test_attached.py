@@ -4,9 +4,12 @@ import contextlib
 
 import pytest
 import torch
+import transformers
 
 import adalayers
+from adalayers.backbones.sources import resolve
 from adalayers.config import FUSIONS, config_class, trial_config
+from adalayers.deploy.predictor import Predictor
 from adalayers.errors import BadInput
 from adalayers.fusion.layer_mix import LayerMixConfig
 
@@ -32,7 +35,7 @@ def test_an_encoder_gives_what_it_gave_and_the_tasks_what_they_gave(base_of):
     alone, before = run(base).logits, hooks(base.model)
     with adalayers.attach(base.model, **tasks) as attached:
         with_tasks = run(base).logits
-        answers = attached.answers()
+        answers = attached.outputs()
     assert torch.equal(alone, with_tasks)
     assert hooks(base.model) == before
     assert_same(answers["text"], base.expected(tasks["text"]))
@@ -52,12 +55,12 @@ def test_an_encoder_decoder_also_generates_what_it_generated(family, base_of):
         alone = generate()
         with adalayers.attach(base.model, text=text, word=word) as attached:
             assert torch.equal(generate(), alone)
-            assert_same(attached.answer("text"), base.expected(text))
-            assert_same(attached.answer("word")[base.mask.bool()], base.expected(word))
+            assert_same(attached.output("text"), base.expected(text))
+            assert_same(attached.output("word")[base.mask.bool()], base.expected(word))
     alone = run(base, decoder_input_ids=base.ids).logits
     with adalayers.attach(base.model, text=text) as attached:
         assert torch.equal(run(base, decoder_input_ids=base.ids).logits, alone)
-        assert_same(attached.answer("text"), base.expected(text))
+        assert_same(attached.output("text"), base.expected(text))
 
 
 def test_a_decoder_is_read_step_by_step_as_one_sequence(base_of):
@@ -70,7 +73,7 @@ def test_a_decoder_is_read_step_by_step_as_one_sequence(base_of):
     with adalayers.attach(base.model, text=text, word=word) as attached:
         given = base.model.generate(input_ids=ids, attention_mask=mask, **settings)
         assert torch.equal(given, alone)
-        answers = attached.answers()
+        answers = attached.outputs()
     # the last token was given, never read
     read, all_real = given[:, :-1], torch.cat([mask, mask.new_ones(3, 3)], dim=1)
     for row in range(3):  # one by one, without padding: no position moves
@@ -93,14 +96,14 @@ def test_beams_and_foreign_caches_are_no_sequence_to_answer_of(base_of):
         base.model.generate(**one, num_beams=3, max_new_tokens=4, min_new_tokens=4)
         for attached in (first, second):
             with pytest.raises(BadInput, match="beam search"):
-                attached.answers()
+                attached.outputs()
     cache = run(base, use_cache=True).past_key_values
     with adalayers.attach(base.model, text=base.task()) as attached, torch.no_grad():
         base.model(input_ids=base.ids[:, :1], past_key_values=cache)
         with pytest.raises(BadInput, match="a cache of 9 tokens, of which 0 were read"):
-            attached.answers()
+            attached.outputs()
         run(base)
-        assert attached.answer("text").shape == (3, 3)
+        assert attached.output("text").shape == (3, 3)
 
 
 SUMS = {"layer-mix", "scalar-mix", "concat", "variability"}
@@ -119,10 +122,10 @@ def test_every_fusion_answers_as_over_stored_states(fusion, own_width, base_of):
     alone = run(base).logits
     with adalayers.attach(base.model, task=task, mix=base.task()) as attached:
         assert torch.equal(run(base).logits, alone)
-        given = attached.answer("task")
+        given = attached.output("task")
     with adalayers.attach(base.model, alone=task) as attached:
         run(base)
-        torch.testing.assert_close(attached.answer("alone"), given, atol=1e-6, rtol=1e-5)
+        torch.testing.assert_close(attached.output("alone"), given, atol=1e-6, rtol=1e-5)
     given = given[base.mask.bool()] if head == "token" else given
     torch.testing.assert_close(given, base.expected(task), atol=1e-5, rtol=1e-4)
 
@@ -147,7 +150,7 @@ def test_the_layer_mix_in_all_its_forms(changes, base_of):
             parameter.add_(0.1 * torch.randn(parameter.shape, generator=torch.Generator().manual_seed(3)))
     with adalayers.attach(base.model, task=task) as attached:
         run(base)
-        assert_same(attached.answer("task"), base.expected(task))
+        assert_same(attached.output("task"), base.expected(task))
 
 
 def test_heads_read_a_few_sequences_at_a_time(base_of, monkeypatch):
@@ -156,8 +159,8 @@ def test_heads_read_a_few_sequences_at_a_time(base_of, monkeypatch):
     with adalayers.attach(base.model, **tasks) as attached:
         run(base)
         monkeypatch.setattr("adalayers.deploy.recorder.HEAD_TOKENS", 10)
-        assert_same(attached.answer("text"), base.expected(tasks["text"]))
-        assert_same(attached.answer("word")[base.mask.bool()], base.expected(tasks["word"]))
+        assert_same(attached.output("text"), base.expected(tasks["text"]))
+        assert_same(attached.output("word")[base.mask.bool()], base.expected(tasks["word"]))
 
 
 class Fails(Exception):
@@ -184,9 +187,9 @@ def test_a_pass_that_fails_leaves_nothing(where, base_of):
         with failing(base.model.get_submodule(where)), pytest.raises(Fails):
             run(base)
         with pytest.raises(BadInput, match="its last pass failed"):
-            attached.answers()
+            attached.outputs()
         run(base)
-        assert_same(attached.answer("task"), base.expected(task))
+        assert_same(attached.output("task"), base.expected(task))
 
 
 @pytest.mark.filterwarnings("ignore:`gradient_checkpointing")  # the name that transformers 5.0 knows
@@ -208,7 +211,7 @@ def test_checkpointing_and_gradients_are_as_without(base_of):
         base.model.gradient_checkpointing_enable()
         with adalayers.attach(base.model, task=task) as attached:
             with_task = gradients()
-            given = attached.answer("task")
+            given = attached.output("task")
         for one, other in zip(alone, with_task, strict=True):
             assert (one is None) == (other is None)
             assert one is None or torch.equal(one, other)
@@ -234,7 +237,7 @@ def test_half_precision(dtype, base_of):
                 alone = run(base).logits
                 with adalayers.attach(base.model, task=task) as attached:
                     assert torch.equal(run(base).logits, alone)
-                    given = attached.answer("task")
+                    given = attached.output("task")
             assert given.dtype == torch.float32
             torch.testing.assert_close(given, expected, atol=0.03, rtol=0.03)
     finally:
@@ -246,9 +249,9 @@ def test_inference_mode_tuples_and_states_of_the_base_models_own(base_of):
     with adalayers.attach(base.model, task=task) as attached:
         with torch.inference_mode():
             base.model(input_ids=base.ids, attention_mask=base.mask, return_dict=False)
-        assert_same(attached.answer("task"), base.expected(task))
+        assert_same(attached.output("task"), base.expected(task))
         assert len(run(base, output_hidden_states=True).hidden_states) == 5
-        assert_same(attached.answer("task"), base.expected(task))
+        assert_same(attached.output("task"), base.expected(task))
 
 
 def test_a_bare_model_and_no_mask(base_of):
@@ -256,21 +259,21 @@ def test_a_bare_model_and_no_mask(base_of):
     with adalayers.attach(base.model.roberta, task=task) as attached:
         with torch.no_grad():
             base.model.roberta(base.ids[:1])
-        assert_same(attached.answer("task"), base.expected(task, base.ids[:1], torch.ones_like(base.ids[:1])))
+        assert_same(attached.output("task"), base.expected(task, base.ids[:1], torch.ones_like(base.ids[:1])))
 
 
 def test_questions_without_an_answer(base_of):
     base = base_of()
     attached = adalayers.attach(base.model, entities=base.task())
     with pytest.raises(BadInput, match="no pass since they were attached"):
-        attached.answers()
+        attached.outputs()
     with pytest.raises(BadInput, match=r"unknown task 'entitles'; did you mean 'entities'\?"):
-        attached.answer("entitles")
+        attached.output("entitles")
     run(base)
     attached.detach()
     attached.detach()
     with pytest.raises(BadInput, match="they were detached"):
-        attached.answers()
+        attached.outputs()
 
 
 def test_what_cannot_be_attached_is_refused_by_name(base_of):
@@ -322,7 +325,7 @@ def test_attaching_to_a_model_that_was_compiled_and_run_is_seen(base_of):
             with pytest.raises(
                 BadInput, match=r"no pass since they were attached|attach before torch\.compile"
             ):
-                attached.answers()
+                attached.outputs()
     finally:
         torch.compiler.reset()
 
@@ -335,7 +338,7 @@ def test_a_base_model_that_is_compiled_after_attaching(base_of):
         with adalayers.attach(base.model, task=task) as attached:
             compiled = torch.compile(base.model, backend="aot_eager")
             torch.testing.assert_close(run(base, compiled).logits, alone, atol=1e-5, rtol=1e-4)
-            torch.testing.assert_close(attached.answer("task"), base.expected(task), atol=1e-5, rtol=1e-4)
+            torch.testing.assert_close(attached.output("task"), base.expected(task), atol=1e-5, rtol=1e-4)
     finally:
         torch.compiler.reset()
 
@@ -351,8 +354,46 @@ def test_a_base_model_on_another_device_than_the_task(base_of):
             alone = base.model(input_ids=ids, attention_mask=mask).logits
             with adalayers.attach(base.model, here=task) as attached:
                 assert torch.equal(base.model(input_ids=ids, attention_mask=mask).logits, alone)
-                given = attached.answer("here")
+                given = attached.output("here")
         assert given.device.type == "cpu"
         torch.testing.assert_close(given, expected, atol=1e-4, rtol=1e-3)
     finally:
         base.model.cpu()
+
+
+@pytest.mark.parametrize("side", ["left", "right"])
+def test_answers_are_those_that_predict_gives(made, backbone, side):
+    tasks = {name: adalayers.load(task.best) for name, task in made.items()}
+    texts = ["Anna read a book in London.", "the dog slept"]
+    expected = Predictor(tasks, resolve(backbone)).predict(texts)
+    tokenizer = transformers.AutoTokenizer.from_pretrained(backbone, padding_side=side)
+    base = transformers.AutoModel.from_pretrained(backbone).eval()
+    inputs = tokenizer(texts, padding=True, return_tensors="pt")
+    positions = (inputs["attention_mask"].cumsum(dim=1) - 1).clamp(min=0)
+    with torch.no_grad(), adalayers.attach(base, **tasks) as attached:
+        base(**inputs, position_ids=positions)
+        answers = attached.answers(texts, inputs)
+    for i, of_text in enumerate(expected):
+        assert answers["text"][i].label == of_text["text"].label
+        assert answers["text"][i].probability == pytest.approx(of_text["text"].probability, abs=1e-5)
+        assert answers["word"][i].tags == of_text["word"].tags
+        spans = [
+            [(entity.label, entity.text, entity.start) for entity in given.entities]
+            for given in (answers["word"][i], of_text["word"])
+        ]
+        assert spans[0] == spans[1]
+
+
+def test_answers_want_the_texts_and_inputs_of_the_pass(made, backbone):
+    task = adalayers.load(made["word"].best)
+    tokenizer = transformers.AutoTokenizer.from_pretrained(backbone)
+    base = transformers.AutoModel.from_pretrained(backbone).eval()
+    texts = ["Anna slept."]
+    with torch.no_grad(), adalayers.attach(base, word=task) as attached:
+        base(**(inputs := tokenizer(texts, return_tensors="pt")))
+        for wrong in (("Anna slept.", inputs), (texts * 2, inputs), (texts, dict(inputs))):
+            with pytest.raises(BadInput, match="fast tokeniser"):
+                attached.answers(*wrong)
+        other = ["Anna slept in a big house."]
+        with pytest.raises(BadInput, match="texts of the last pass"):
+            attached.answers(other, tokenizer(other, return_tensors="pt"))

@@ -51,7 +51,7 @@ def test_tasks_ride_on_a_task_model(family, changes, tmp_path):
         with adalayers.attach(base, task=task) as attached:
             # A head that the folder has no weights of may hold any number.
             torch.testing.assert_close(base(**given)[0], alone, rtol=0, atol=0, equal_nan=True)
-            answers = attached.answer("task")[mask.bool()]
+            answers = attached.output("task")[mask.bool()]
         states = backbone(ids, mask)
         expected = task({state: states[state][mask.bool()] for state in task.live()}, mask.sum(1))
     torch.testing.assert_close(answers, expected, atol=1e-5, rtol=1e-4)
