@@ -207,9 +207,15 @@ def point(axes: Axes, x: float, y: float, low: float, high: float, look: Look, *
 
 
 def points(
-    frame: pd.DataFrame, axes: Axes, *, scale: str = "choice", joined: bool = True, looks: Looks | None = None
+    frame: pd.DataFrame,
+    axes: Axes,
+    *,
+    scale: str = "choice",
+    joined: bool = True,
+    apart: bool = True,
+    looks: Looks | None = None,
 ) -> Axes:
-    """Draw a point per row of x, mean, low, high, series, its interval along y; series stand a little apart.
+    """Draw a point per row of x, mean, low, high, series, its interval along y; series stand a little `apart`.
 
     scale:  "linear", "log", or "choice": levels of x side by side, as where x holds anything but numbers
     joined: whether a line runs through the points of a series
@@ -223,11 +229,11 @@ def points(
     where = np.log(where) if scale == "log" else where
     gap, span = (float(np.diff(where).min()), float(np.ptp(where))) if len(where) > 1 else (1.0, 1.0)
     series = list(dict.fromkeys(frame["series"]))
-    apart = max(min(0.12 * gap, 0.6 * gap / len(series)), 0.008 * span) if len(series) > 1 else 0.0
+    step = max(min(0.12 * gap, 0.6 * gap / len(series)), 0.008 * span) if apart and len(series) > 1 else 0.0
     for index, name in enumerate(series):
         rows = frame[frame["series"] == name]
         keys = [levels([value])[0] for value in rows["x"]]
-        at = where[[found.index(key) for key in keys]] + apart * (index - (len(series) - 1) / 2)
+        at = where[[found.index(key) for key in keys]] + step * (index - (len(series) - 1) / 2)
         at = np.exp(at) if scale == "log" else at
         order = np.argsort(at, kind="stable")
         if joined:
@@ -298,6 +304,7 @@ def curves(frame: pd.DataFrame, axes: Axes, *, looks: Looks | None = None, marks
         how, spacing = looks[name], max(1, len(rows) // 5)
         axes.plot(
             *(rows["step"], rows["mean"]),
+            label=plain_text(name),
             color=how.colour,
             linestyle=how.line,
             marker=how.marker if marks else "",

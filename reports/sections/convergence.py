@@ -11,19 +11,17 @@ from matplotlib.figure import Figure
 
 from reports.cells import named, summary, table_of
 from reports.evidence.evidence import Evidence
-from reports.plots import GREY, Look, curves, legend, looks_of, panels, seeds_text
-from reports.reading.factors import cell_names
+from reports.plots import GREY, curves, looks_of, panels
 from reports.reading.frames import records
 from reports.render import markdown
 from reports.section import Section, Table
-from reports.tables import arms as tables_of_arms
 from reports.tables.convergence import convergence_by_arm
 from reports.tables.curves import learning_curves, milestones
 from reports.words.labels import LABELS
 from reports.words.text import NONE, interval, number
 
 PER_PANEL = 6
-"""Most arms outside the core in one panel."""
+"""Most arms in one panel."""
 
 
 @dataclass(frozen=True)
@@ -37,9 +35,8 @@ class Frames:
 
 def frames(evidence: Evidence) -> Frames | None:
     over_steps = learning_curves(evidence.trials, evidence.history, evidence.plan)
-    if over_steps.empty:
-        return None
-    return Frames(evidence, over_steps, convergence_by_arm(evidence.convergence, evidence.arms))
+    by_arm = convergence_by_arm(evidence.convergence, evidence.arms)
+    return None if over_steps.empty else Frames(evidence, over_steps, by_arm)
 
 
 def tables(frames: Frames) -> Sequence[Table]:
@@ -50,52 +47,35 @@ def tables(frames: Frames) -> Sequence[Table]:
         heads[f"best score at step {step:,.0f}"] = lambda row, step=step: scores.get((row["arm"], step), NONE)
     heads["step of convergence"] = _median
     caption = (
-        "Step of convergence: the first evaluation with 95% of a trial's own gain over the trivial model; median "
-        "[earliest, latest]; censored: never above that model."
+        "Step of convergence: first evaluation with 95% of a trial's own gain; censored: never above trivial."
     )
     return [table_of(frames.by_arm, heads, caption)]
 
 
 def _median(row: Mapping[str, Any]) -> str:
+    """Return the median step of an arm with its range: "126 [63, 189], n = 6, 1 censored"."""
     span = f" {interval(row['low'], row['high'], 0)}" if row["n"] > 1 else ""
     counts = [
         f"{row[name]} {name.replace('_', ' ')}" for name in ("censored", "without_history") if row[name]
     ]
-    counts = [f"n = {row['n']}", *counts]
-    return markdown(f"{number(row['median'], 0)}{span}, {', '.join(counts)}")
+    return markdown(", ".join([f"{number(row['median'], 0)}{span}", f"n = {row['n']}", *counts]))
 
 
 def draw(frames: Frames) -> Figure:
-    """Best score so far against steps: the core by its first factor, six other arms in a panel, the control grey."""
-    control, plan, lines = frames.evidence.plan.control, frames.evidence.plan, frames.evidence.lines
-    arms = frames.by_arm[frames.by_arm["arm"].isin(set(frames.curves["arm"]))]
-    core = tables_of_arms.core(arms, plan)
-    along = cell_names(core, plan.factors[:1]) if len(plan.factors) > 1 else ["arms"] * len(core)
-    shown = {level: core[[cell == level for cell in along]] for level in dict.fromkeys(along)}
-    rest = arms[~arms["arm"].isin(core["arm"])]
-    for start in range(0, len(rest), PER_PANEL):
-        shown[f"{'other ' * bool(len(core))}arms{f', from {start + 1}' * bool(start)}"] = rest.iloc[
-            start : start + PER_PANEL
-        ]
-    series = {
-        row["arm"]: row["line"] if row["arm"] in set(core["arm"]) and row["line"] else row["arm"]
-        for row in records(arms)
-    }
-    looks = looks_of([*lines, *series.values()])
-    figure, axes = panels(list(shown), 2.2, x=LABELS["step"], y=str(frames.evidence.chosen))
-    reference = frames.curves[frames.curves["arm"] == control]
-    for panel, own in zip(axes, shown.values(), strict=True):
-        rows = frames.curves[frames.curves["arm"].isin(own["arm"])]
-        if control not in set(own["arm"]):
-            panel.plot(reference["step"], reference["mean"], color=GREY, linewidth=0.9, zorder=1)
-        curves(rows.assign(series=rows["arm"].map(series)), panel, looks=looks)
-    low, top = frames.curves["mean"].quantile(0.02), frames.curves["mean"].max()
+    """Mean best score so far against steps, six arms in a panel with names of its own; the control is grey."""
+    over_steps, arms = frames.curves, list(dict.fromkeys(frames.curves["arm"]))
+    shown = [arms[start : start + PER_PANEL] for start in range(0, len(arms), PER_PANEL)]
+    y = f"best {frames.evidence.chosen}"
+    figure, axes = panels([""] * len(shown), 3.3, x=LABELS["step"], y=y, most=2)
+    reference = over_steps[over_steps["arm"] == frames.evidence.plan.control]
+    for panel, names in zip(axes, shown, strict=True):
+        own, looks = over_steps[over_steps["arm"].isin(names)], looks_of(names)
+        panel.plot(reference["step"], reference["mean"], color=GREY, linewidth=0.9, label="control")
+        curves(own.assign(series=own["arm"]), panel, looks=looks)
+        panel.legend(loc="lower left", bbox_to_anchor=(0, 1), fontsize=7, frameon=False)  # above it
+    low, top = over_steps["mean"].quantile(0.02), over_steps["mean"].max()
     if top - low > 1e-9:  # where the means are: a band of two seeds may be wider than the scale
-        axes[0].set_ylim(low - 0.15 * (top - low), top + 0.3 * (top - low))
-    entries = {name: looks[name] for name in dict.fromkeys(series.values())}
-    if len(shown) > 1 and len(reference):
-        entries["control"] = Look(GREY, "")
-    legend(figure, entries, f"best score so far, mean and 95% band, {seeds_text(frames.curves['n'])}")
+        axes[0].set_ylim(low - 0.15 * (top - low), top + 0.15 * (top - low))
     return figure
 
 

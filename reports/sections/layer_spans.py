@@ -1,4 +1,4 @@
-"""What a trained mix loses without layers i to j, not trained again."""
+"""Trained models with something taken away, not trained again: spans of layers, small weights."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from collections.abc import Sequence
 import pandas as pd
 from matplotlib.figure import Figure
 
+from adalayers.results.study_file import Variant
 from reports.cells import INTERVAL, named, relative, table_of
 from reports.evidence.evidence import Evidence
 from reports.plots import colour_bar, heatmap, panels
@@ -21,47 +22,56 @@ TEXTS = 12
 
 
 def frames(evidence: Evidence) -> pd.DataFrame | None:
-    """Return `variants.score_changes` of spans, with first, last and renormalised."""
-    spans = {name: how for name, how in evidence.loaded.study.request.variants.items() if how.without}
-    changes = evidence.variants[evidence.variants["variant"].isin(spans)]
-    if changes.empty:
-        return None
-    of = [spans[name] for name in changes["variant"]]
-    return changes.assign(
-        first=[span.without[0] for span in of],
-        last=[span.without[-1] for span in of],
-        renormalised=[span.renormalise for span in of],
+    """Return `variants.score_changes`, with what was done, and of spans of layers with first and last."""
+    known, changes = evidence.loaded.study.request.variants, evidence.variants
+    changes = changes[changes["variant"].isin(known)]
+    spans = [known[name].without or (None,) for name in changes["variant"]]
+    return (
+        changes.assign(
+            done=[_words(known[name]) for name in changes["variant"]],
+            first=[span[0] for span in spans],
+            last=[span[-1] for span in spans],
+            scaled=[known[name].renormalise for name in changes["variant"]],
+        )
+        if len(changes)
+        else None
     )
+
+
+def _words(variant: Variant) -> str:
+    if not variant.without:
+        return f"cutoff {variant.cutoff:g}"
+    ends = sorted({variant.without[0], variant.without[-1]})
+    return f"without {' to '.join(map(str, ends))}{'' if variant.renormalise else ', weights as they are'}"
 
 
 def tables(changes: pd.DataFrame) -> Sequence[Table]:
     heads = {
         "arm": lambda row: named(row["arm"]),
-        "layers taken away": lambda row: (
-            str(row["first"]) if row["first"] == row["last"] else f"{row['first']} to {row['last']}"
-        ),
-        "weights of the rest": lambda row: "scaled to 1" if row["renormalised"] else "as they are",
+        "trained model": "done",
         f"change in % of the whole model's score, {INTERVAL}": relative,
     }
-    return [table_of(changes, heads)]
+    return [table_of(changes, heads, "Not trained again; the weights of the rest scaled to sum to 1.")]
 
 
 def draw(changes: pd.DataFrame) -> Figure | None:
     """A heat map per arm: from the first layer taken away (down) to the last (across)."""
-    shown = changes[changes["renormalised"]] if changes["renormalised"].any() else changes
-    arms = list(dict.fromkeys(shown["arm"]))[:MAX_ARMS]
-    layers = sorted({*shown["first"], *shown["last"]})
+    shown = changes[changes["scaled"].astype(bool)].dropna(subset=["first"])
+    arms, layers = list(dict.fromkeys(shown["arm"]))[:MAX_ARMS], sorted({*shown["first"], *shown["last"]})
+    if not arms:
+        return None
     x, y = "last layer taken away", "first layer taken away"
     figure, axes = panels(arms, 3.2, x=x, y=y, most=2, share=False)
-    loss = -100 * shown["mean"].clip(upper=0)
+    shown = shown.assign(loss=-100 * shown["mean"].clip(upper=0))
+    most = max(PALE, float(shown["loss"].max()))
     for panel, arm in zip(axes, arms, strict=True):
-        own = shown.assign(loss=loss)[shown["arm"] == arm]
-        grid = own.pivot_table(index="first", columns="last", values="loss").reindex(
-            index=layers, columns=layers
+        own = shown[shown["arm"] == arm].pivot_table(index="first", columns="last", values="loss")
+        grid = own.reindex(index=layers, columns=layers).rename(
+            index="{:.0f}".format, columns="{:.0f}".format
         )
         texts = grid.map(_text) if len(layers) <= TEXTS else grid.map(lambda _: "")
         small = 9 if len(layers) * min(len(arms), 2) <= 8 else 7
-        heatmap(grid, panel, texts=texts, low=0.0, high=max(PALE, float(loss.max())), fontsize=small)
+        heatmap(grid, panel, texts=texts, low=0.0, high=most, fontsize=small)
     colour_bar(figure, axes, "loss (% of the whole model's score)")
     return figure
 

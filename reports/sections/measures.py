@@ -1,21 +1,46 @@
-"""What was measured of the backbone and the data without training."""
+"""What was measured of the backbone and the data without training, and by layer next to the learned mix."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
+
+import pandas as pd
+from matplotlib.figure import Figure
 
 from adalayers.results.measures import Measured, measured
+from reports.cells import summary, table_of
 from reports.evidence.evidence import Evidence
+from reports.plots import marked, panels, points
 from reports.section import Section, Table
-from reports.words.labels import layer_name
+from reports.tables import layers
+from reports.tables.mix import WEIGHT, state_name
 from reports.words.text import NONE, number
 
-
-def frames(evidence: Evidence) -> list[Measured] | None:
-    return list(measured(evidence.loaded.results.folder).values()) or None
+VARIABILITY = "variability"
 
 
-def tables(measures: list[Measured]) -> Sequence[Table]:
+@dataclass(frozen=True)
+class Frames:
+    """by_layer: a row per layer: layer, nu, and mean, low, high, n of its weight in the best learned mix."""
+
+    measures: Sequence[Measured]
+    by_layer: pd.DataFrame
+
+
+def frames(evidence: Evidence) -> Frames | None:
+    measures = measured(evidence.loaded.results.folder)
+    sample = measures.get(VARIABILITY)
+    nu = layers.variability(evidence.trials) or dict(sample.by_layer if sample else {})
+    weights = evidence.profile
+    shares = {name: weights[column] / max(1, len(weights)) for name, column in layers.SHARES.items()}
+    names = pd.Series([state_name(f"{WEIGHT}{key}") for key in nu], dtype=object)
+    nus = pd.DataFrame({"layer": names, "nu": [*nu.values()]})
+    by_layer = nus.merge(weights[["layer", "n"]].assign(**shares), on="layer", how="left")
+    return Frames(list(measures.values()), by_layer) if measures or nu else None
+
+
+def tables(frames: Frames) -> Sequence[Table]:
     rows = [
         [
             measure.title,
@@ -27,16 +52,36 @@ def tables(measures: list[Measured]) -> Sequence[Table]:
             f"{measure.n:,} {measure.counted}" if measure.n else NONE,
             measure.how,
         ]
-        for measure in measures
+        for measure in frames.measures
     ]
-    shown = [Table(["measure", "value", "baseline", "unit", "n", "how"], rows)]
-    for measure in measures:
-        if measure.by_layer:
-            heads = [layer_name(name) for name in measure.by_layer]
-            shown.append(
-                Table(heads, [[number(value) for value in measure.by_layer.values()]], f"{measure.title}.")
-            )
-    return shown
+    heads = {"layer": "layer", "variability ν": "nu", "weight p̃ in the best learned mix": _weight}
+    by_layer = [table_of(frames.by_layer, heads)] if len(frames.by_layer) else []
+    measures = [Table(["measure", "value", "baseline", "unit", "n", "how"], rows)] if rows else []
+    return [*measures, *by_layer]
 
 
-SECTION = Section("Measured without training", frames, tables)
+def _weight(row: dict[str, float]) -> str:
+    return NONE if pd.isna(row["mean"]) else summary(row)
+
+
+def draw(frames: Frames) -> Figure | None:
+    """ν by layer on the left, learned weights by layer on the right."""
+    rows = frames.by_layer.assign(series="")
+    if rows["mean"].isna().all():
+        return None
+    rows["x"] = rows["layer"].str.removeprefix("layer ")
+    titles = ["variability ν (low: classes lie apart)", "weight p̃ in the best learned mix"]
+    figure, (left, right) = panels(titles, 2.8, x="layer", share=False)
+    points(rows.assign(mean=rows["nu"], low=rows["nu"], high=rows["nu"]), left)
+    points(rows, right, joined=False)
+    marked(right, 1 / rows["mean"].notna().sum(), "uniform mix")
+    return figure
+
+
+SECTION = Section(
+    "Measured without training",
+    frames,
+    tables,
+    {"variability": draw},
+    "Variability and learned mix weights by layer",
+)

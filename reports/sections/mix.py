@@ -17,7 +17,6 @@ from reports.reading.factors import cell_names, column, label, level, level_name
 from reports.reading.frames import numbers, records
 from reports.render import markdown
 from reports.section import Section, Table
-from reports.sections.single_layers import brief
 from reports.tables import arms as tables_of_arms
 from reports.tables import mix
 from reports.words.labels import LABELS
@@ -136,7 +135,7 @@ def draw_layers(frames: Frames) -> Figure | None:
         for row in records(rows):
             weights = [row[name] for name in frames.layers]
             panel.plot(places, weights, color=lines[row["series"]].colour, linewidth=0.8, alpha=0.6)
-        names = [brief(mix.state_name(name)) for name in frames.layers]
+        names = [mix.state_name(name).removeprefix("layer ") for name in frames.layers]
         panel.set_xticks(places[::spacing], names[::spacing])
     at_least(axes[0], 0.2 / len(frames.layers))
     entries = {name: Look(how.colour, "") for name, how in lines.items()}

@@ -3,29 +3,27 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from adalayers.comparisons import PlannedArm
 from adalayers.results.intervals import mean_interval
-from adalayers.results.study_file import Published, StudyFile
+from adalayers.results.study_file import Published
 from adalayers.tasks.metrics import bounds
 from reports.cells import INTERVAL, interval_cell, named
 from reports.evidence.evidence import Evidence
 from reports.reading.load import as_text
 from reports.section import Section, Table
-from reports.tables import arms as tables_of_arms
+from reports.tables.arms import values
 from reports.words.labels import SPLITS, short
 from reports.words.text import NONE
-
-Pairs = Sequence[tuple[PlannedArm, Published]]
 
 
 @dataclass(frozen=True)
 class Frames:
     evidence: Evidence
-    pairs: Pairs
+    pairs: Sequence[tuple[PlannedArm, Published]]
 
 
 def frames(evidence: Evidence) -> Frames | None:
@@ -37,7 +35,7 @@ def frames(evidence: Evidence) -> Frames | None:
 def tables(frames: Frames) -> Sequence[Table]:
     heads = [
         "arm",
-        f"score here, {INTERVAL}",
+        f"here, {INTERVAL}",
         "on",
         "published",
         "parameters here",
@@ -46,17 +44,21 @@ def tables(frames: Frames) -> Sequence[Table]:
         "source",
     ]
     rows = [_row(frames.evidence, arm, run) for arm, run in frames.pairs]
-    differs = [[fact, *values] for fact, *values in _differs(frames)]
-    return [Table(heads, rows), Table(["what differs", "here", "in the published runs"], differs)]
+    facts = [_facts(frames.evidence, arm, run) for arm, run in frames.pairs]
+    differs = []
+    for fact in dict.fromkeys(name for own in facts for name in own):
+        pairs = [tuple(map(str, own[fact])) for own in facts if fact in own]
+        if any(here != there for here, there in pairs):
+            differs.append([fact, *(" / ".join(dict.fromkeys(side)) for side in zip(*pairs, strict=True))])
+    return [Table(heads, rows), *([Table(["what differs", "here", "published"], differs)] if differs else [])]
 
 
 def _row(evidence: Evidence, arm: PlannedArm, run: Published) -> list[object]:
     scores = {
-        split: tables_of_arms.values(evidence.trials, f"{split}/{run.metric}").get(arm.name, {})
-        for split in ("test", "val")
+        split: values(evidence.trials, f"{split}/{run.metric}").get(arm.name, {}) for split in ("test", "val")
     }
-    split = run.split if len(scores.get(run.split, ())) else "val"
-    trained = tables_of_arms.values(evidence.trials, "parameters").get(arm.name, {})
+    split = run.split if scores.get(run.split) else "val"
+    trained = values(evidence.trials, "parameters").get(arm.name, {})
     return [
         named(run.arm),
         interval_cell(mean_interval(scores[split].values(), limits=bounds(run.metric))),
@@ -69,64 +71,49 @@ def _row(evidence: Evidence, arm: PlannedArm, run: Published) -> list[object]:
     ]
 
 
-def _differs(frames: Frames) -> Iterator[tuple[str, str, str]]:
-    """Yield what differs, each value once: "13 / 9" where set-ups have their own."""
-    facts = [dict(_facts(frames.evidence, arm, run)) for arm, run in frames.pairs]
-    for fact in dict.fromkeys(name for own in facts for name in own):
-        pairs = [tuple(map(str, own[fact])) for own in facts if fact in own]
-        if any(here != there for here, there in pairs):
-            here, there = (" / ".join(dict.fromkeys(side)) for side in zip(*pairs, strict=True))
-            yield fact, here, there
-
-
-def _facts(
-    evidence: Evidence, arm: PlannedArm, run: Published
-) -> Iterator[tuple[str, tuple[object, object]]]:
-    """Yield what an arm and its published run can differ in: (here, there)."""
+def _facts(evidence: Evidence, arm: PlannedArm, run: Published) -> dict[str, tuple[object, object]]:
+    """Return what an arm and its published run can differ in: (here, there)."""
     study, config = evidence.loaded.study, arm.config
     backbone, dataset = study.environment.backbone, study.environment.dataset
+    kept, cuda = study.environment.features.precision, "cuda" in study.environment.device
     size = "{} ({} layers of width {:,})".format
-    yield (
-        "base model",
-        (
+    steps = _steps(dataset.examples.get("train"), config), _steps(run.examples.get("train"), run.config)
+    facts: dict[str, tuple[object, object]] = {
+        "base model": (
             size(backbone.name, backbone.layers, backbone.width),
             size(run.base_model, run.layers, run.width),
         ),
-    )
-    yield "dataset", (dataset.name, run.dataset)
-    for split in ("train", "test"):
-        if split in dataset.examples and split in run.examples:
-            yield f"{SPLITS[split]} examples", (f"{dataset.examples[split]:,}", f"{run.examples[split]:,}")
-    here, there = _steps(dataset.examples.get("train"), config), _steps(run.examples.get("train"), run.config)
-    if here and there:
-        names = ("steps an epoch", "epochs, at most", "steps in all, at most")
-        yield from zip(names, zip(here, there, strict=True), strict=True)
-    yield "hidden states mixed", (run.states_here, run.states)
-    for name, value in run.config.items():
-        if name in config and name not in ("hidden_states", "epochs") and config[name] != value:
-            yield name, (as_text(config[name]), as_text(value))
-    if evidence.plan.metric != run.selects:
-        over = " over tags" if evidence.tokens else ""
-        yield "score that selects", (short(evidence.plan.metric), f"{short(run.selects)}{over}")
+        "dataset": (dataset.name, run.dataset),
+        **{
+            f"{SPLITS[split]} examples": (f"{dataset.examples[split]:,}", f"{run.examples[split]:,}")
+            for split in ("train", "test")
+            if split in dataset.examples and split in run.examples
+        },
+        "hidden states mixed": (run.states_here, run.states),
+        "score that selects": (short(evidence.plan.metric), short(run.selects)),
+        "precision": (
+            ("mixed, bfloat16" if cuda else "float32") + (f", hidden states kept as {kept}" if kept else ""),
+            run.precision,
+        ),
+        "seeds": (evidence.plan.seeds, run.seeds),
+    }
+    if all(steps):
+        facts["steps, at most"] = (f"{steps[0]:,}", f"{steps[1]:,}")
     if any(cut.get("examples") for cut in dataset.truncated.values()):
-        yield "tokens of a text, at most", (as_text(study.request.flags.get("max_length")), run.max_length)
-    yield "precision", (_precision(study), run.precision)
-    yield "seeds", (evidence.plan.seeds, run.seeds)
+        facts["tokens of a text, at most"] = study.request.flags.get("max_length"), run.max_length
+    return facts | {
+        name: (as_text(config[name]), as_text(value))
+        for name, value in run.config.items()
+        if name in config and name != "hidden_states" and config[name] != value
+    }
 
 
-def _steps(examples: int | None, config: Mapping[str, Any]) -> tuple[int, int, int] | None:
-    """Return the steps of an epoch, the epochs, and the steps in all, each at most; None where it is not known."""
+def _steps(examples: int | None, config: Mapping[str, Any]) -> int:
+    """Return the steps of a run, at most; 0 where it is not known."""
     batch, epochs = config.get("batch_size"), config.get("epochs")
     if not (examples and isinstance(batch, int) and batch > 0 and isinstance(epochs, int)):
-        return None
-    steps = math.ceil(examples / batch)
-    return steps, epochs, steps * epochs
-
-
-def _precision(study: StudyFile) -> str:
-    kept = study.environment.features.precision
-    arithmetic = "mixed, bfloat16" if "cuda" in study.environment.device else "float32"
-    return f"{arithmetic}, hidden states kept as {kept}" if kept else arithmetic
+        return 0
+    return math.ceil(examples / batch) * epochs
 
 
 SECTION = Section("Published results", frames, tables)

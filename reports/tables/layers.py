@@ -10,14 +10,15 @@ from adalayers.tasks.metrics import bounds
 from reports.reading.frames import numbers, texts
 from reports.reading.load import Plan
 from reports.tables.arms import best_arm, confirmed, is_learned, summaries, summary
-from reports.tables.mix import WEIGHT, at_best, state, state_name, weight_columns
-from reports.tables.rank_agreement import spearman
+from reports.tables.mix import at_best, state, state_name, weight_columns
 from reports.words.labels import layer_name
 
 NU = "variability/nu_"
 """What columns of `trials.csv` begin with that hold the variability nu of a hidden state."""
 ROUNDING = 1e-3
 """Share by which nu of the same data may differ between machines."""
+SHARES = {"mean": "relative", "low": "low", "high": "high"}
+"""Columns of a weight's mean and interval -> columns of `profile` that hold them times the number of states."""
 SINGLE_COLUMNS = ["state", "layer", "arm", "trained", "mean", "low", "high", "n"]
 PROFILE_COLUMNS = ["state", "layer", "depth", "relative", "low", "high", "n"]
 
@@ -97,12 +98,3 @@ def variability(trials: pd.DataFrame) -> dict[str, float]:
     if nus.empty or (nus.max() - nus.min() > ROUNDING * nus.max()).any():
         return {}
     return {str(name).removeprefix(NU): float(nu) for name, nu in nus.mean().items()}
-
-
-def agreement(trials: pd.DataFrame, history: pd.DataFrame, arm: str, nu: Mapping[str, float]) -> list[float]:
-    """Return Spearman's r of -nu and the mix weights of an arm at its best epoch, one per seed that has one."""
-    rows = confirmed(trials)
-    weights = at_best(rows[rows["arm"] == arm], history)
-    columns = {column: -value for name, value in nu.items() if (column := f"{WEIGHT}{name}") in weights}
-    each = (spearman([*columns.values()], own) for own in weights[[*columns]].to_numpy(dtype=float))
-    return [r for r in each if r is not None]

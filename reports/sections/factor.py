@@ -1,0 +1,80 @@
+"""Score and layers left over the first factor, or over the number of training examples, a line per whatever else."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import pandas as pd
+from matplotlib.figure import Figure
+
+from reports.cells import INTERVAL, named, summary, table_of
+from reports.evidence.evidence import Evidence
+from reports.plots import legend, looks_of, panels, points, seeds_text
+from reports.reading.factors import label
+from reports.section import Section, Table
+from reports.tables.factor import SIZE, over_factor
+from reports.words.text import number
+
+LIVE = "live layers (count)"
+
+
+@dataclass(frozen=True)
+class Frames:
+    """rows: as from `factor.over_factor`, with live (layers), and layers that have to run."""
+
+    evidence: Evidence
+    name: str
+    rows: pd.DataFrame
+
+
+def frames(evidence: Evidence) -> Frames | None:
+    name, rows = over_factor(evidence.arms.dropna(subset=["mean"]), evidence.trials, evidence.plan)
+    rows = rows.merge(evidence.costs[["arm", "live", "layers"]], on="arm", how="left")
+    return Frames(evidence, name, rows) if len(rows) else None
+
+
+def tables(frames: Frames) -> Sequence[Table]:
+    rows, evidence = frames.rows, frames.evidence
+    heads = {
+        "arm": lambda row: named(row["arm"]),
+        evidence.plan.symbol(frames.name): lambda row: (
+            f"{row['x']:,g}" if isinstance(row["x"], float) else row["x"]
+        ),
+        **({"epochs": lambda row: int(row["panel"])} if rows["panel"].nunique() > 1 else {}),
+        f"{evidence.scored.name}, {INTERVAL}": summary,
+        **({"live layers": lambda row: number(row["live"], 2)} if rows["live"].nunique() > 1 else {}),
+        **({"deepest": lambda row: number(row["layers"], 2)} if rows["layers"].nunique() > 1 else {}),
+    }
+    pool = evidence.loaded.study.environment.dataset.examples.get("train", 0)
+    overlap = frames.name == SIZE and pool and (rows["x"] > pool / 2).any()
+    caption = (
+        f"Each seed draws its own examples from {pool:,}: draws of more than half overlap." if overlap else ""
+    )
+    return [table_of(rows, heads, caption)]
+
+
+def draw(frames: Frames) -> Figure:
+    """A panel per number of epochs, or one of scores and one of live layers where these change."""
+    rows, plan = frames.rows, frames.evidence.plan
+    factor = next((one for one in plan.factors if one.name == frames.name), None)
+    scale = "log" if frames.name == SIZE else factor.scale if factor else "choice"
+    looks, epochs = looks_of(rows["series"]), sorted(set(rows["panel"]))
+    live = len(epochs) == 1 and rows["live"].nunique() > 1
+    titles = (
+        [frames.evidence.scored, LIVE] if live else [f"{most:g} epochs" if most else "" for most in epochs]
+    )
+    x = "training examples (count), log scale" if frames.name == SIZE else label(factor) if factor else ""
+    figure, axes = panels(titles, 3.0, x=x, y="" if live else frames.evidence.scored, share=not live)
+    for panel, most in zip(axes, epochs, strict=False):
+        points(rows[rows["panel"] == most], panel, scale=scale, looks=looks)
+    if live:
+        layers = rows.assign(mean=rows["live"], low=rows["live"], high=rows["live"]).dropna(subset=["live"])
+        points(layers, axes[1], scale=scale, looks=looks)
+    legend(figure, looks if len(looks) > 1 else {}, f"mean and 95% interval, {seeds_text(rows['n'])}")
+    return figure
+
+
+SECTION = Section(
+    "Score over the first factor", frames, tables, {"factor": draw}, "Score over the levels of a factor"
+)
