@@ -141,7 +141,7 @@ def planned_comparisons(
         if arm.role == "core" and set(factors) <= set(arm.levels):
             cells.setdefault(tuple(arm.levels[name] for name in factors), arm.name)
     reference = next((key for key, name in cells.items() if name == control), next(iter(cells), ()))
-    places = range(len(factors))
+    places = range(len(factors) if cells else 0)
     asked = [place for place in places if factors[place] not in conditions]
     levels = [dict.fromkeys(key[place] for key in cells) for place in places]
     others = [[level for level in levels[place] if level != reference[place]] for place in places]

@@ -7,14 +7,10 @@ import pytest
 
 from adalayers.comparisons import PlannedArm
 from adalayers.results.study_file import RequestRecord, StudyFile
-from reports.page.report import short_page
-from reports.parts.rates import Info, section
 from reports.reading.frames import searched
 from reports.reading.load import make_plan
 from reports.tables.arms import mix_steps
 from reports.tables.rates import rates
-from tests.helpers.made_up import MadeUp
-from tests.helpers.pages import evidence_of
 
 ROWS = [
     # trial, stage, search, arm, status, lr, score
@@ -47,27 +43,10 @@ def test_the_best_is_kept_ties_go_to_the_smallest_id_and_what_was_confirmed_stay
     assert len(table) == 8
 
 
-def test_the_table_names_scores_failures_and_ends():
-    text = "\n".join(section(Info(rates(TRIALS, PLAN), "f1", 0)))
-    assert "| `a` | 0.500 | **0.700** | 0.600 |" in text
-    assert "| `b` | 0.400 | **0.400** | diverged |" in text
-    assert "| `c` | 0.900 | **0.200** |  |" in text
-    assert "1 of 3 arms: `c` (high)" in text
-
-
 def test_rates_are_no_search_and_a_study_without_them_has_none():
     assert list(searched(TRIALS)["trial_id"]) == ["t9"]
     assert rates(TRIALS[TRIALS["search"] == ""], PLAN).empty
     assert rates(TRIALS.drop(columns="search"), PLAN).empty
-
-
-@pytest.mark.parametrize(
-    ("fixed", "said"), [({}, "(the default, tuned for none)"), ({"lr": 1e-3}, "(as set, tuned for none)")]
-)
-def test_a_page_without_rates_says_that_nothing_tuned_them(tmp_path, fixed, said):
-    made = MadeUp(search=0)
-    made.study["request"]["set"] = fixed
-    assert f"All else alike: lr 0.001 {said}" in short_page(evidence_of(made, tmp_path)).text()
 
 
 def test_the_step_of_a_mix_is_alpha_times_its_rate_and_goes_as_far_as_the_steps_that_were_run():

@@ -1,4 +1,4 @@
-"""Learning curves, single layers, profiles over depth and scores by data size, against numbers put in."""
+"""Learning curves, single layers and profiles over depth, against numbers put in."""
 
 import math
 
@@ -8,11 +8,10 @@ import pytest
 from scipy import stats
 
 from reports.evidence.evidence import Evidence
-from reports.parts import single_layers
 from reports.reading.load import load
-from reports.tables import curves, data_size, layers
+from reports.tables import curves, layers
 from reports.tables import mix as layer_weights
-from tests.helpers.made_layers import SIZES, with_single_layers, with_sizes
+from tests.helpers.made_layers import with_single_layers
 from tests.helpers.made_up import CONTROL, MadeUp
 
 
@@ -93,7 +92,6 @@ def test_single_layers_and_the_learned_arm(tmp_path):
     assert "last" not in set(table["arm"])  # the last layer has an arm of its own
     evidence = Evidence(loaded)
     assert evidence.learned_arm in {arm.name for arm in loaded.plan.arms if arm.config["mix"] == "learned"}
-    assert not single_layers.info(evidence).single.empty
 
 
 def test_the_arm_last_stands_for_the_last_layer_where_none_does(tmp_path):
@@ -133,21 +131,6 @@ def test_a_profile_is_relative_to_the_uniform_mix(tmp_path):
     empty = loaded.results.history.iloc[:0]
     assert layers.profile(loaded.results.trials, empty, {}, CONTROL).empty
     assert layers.profile(loaded.results.trials, loaded.results.history, {}, None).empty
-
-
-def test_scores_by_data_size(tmp_path):
-    made = with_sizes(MadeUp(seeds=3, search=0))
-    for row in made.of("alpha=64 train_examples=300"):
-        row["test/matthews"] = 0.1 * row["seed"]
-    loaded = load(made.write(tmp_path))
-    table = data_size.by_size(loaded.results.trials, loaded.plan, "test")
-    assert list(dict.fromkeys(table["line"])) == ["alpha=1", "alpha=64"]
-    assert table.loc[table["line"] == "alpha=1", "examples"].tolist() == list(SIZES)
-    row = table[(table["line"] == "alpha=64") & (table["examples"] == 300)].iloc[0]
-    assert (row["mean"], row["n"]) == (pytest.approx(0.2), 3)
-    one = loaded.results.trials[loaded.results.trials["config/train_examples"] == 100]
-    assert data_size.by_size(one, loaded.plan, "test").empty
-    assert data_size.by_size(one.drop(columns="config/train_examples"), loaded.plan, "test").empty
 
 
 def test_states_are_named_by_their_columns():

@@ -1,4 +1,4 @@
-"""Tables and claims of made-up studies, against the numbers that were put in."""
+"""Tables of made-up studies, against the numbers that were put in."""
 
 import math
 

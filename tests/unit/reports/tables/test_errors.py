@@ -8,17 +8,17 @@ from sklearn.metrics import confusion_matrix
 
 from adalayers.tasks.schemes import scheme_of
 from reports.evidence.evidence import Evidence
-from reports.parts import classes
 from reports.reading.load import load
 from reports.tables.errors import (
     BOUNDARIES,
     MISSED,
     SPURIOUS,
+    by_word,
     confusion,
     differing_words,
     entity_scores,
     misclassified,
-    rows_of,
+    residuals,
     span_confusion,
 )
 from tests.helpers.made_up import TAGS, MadeUp
@@ -45,14 +45,6 @@ def tagged(pairs: list[tuple[str, str]], trial: str = "t1") -> pd.DataFrame:
 
 def cell(table: pd.DataFrame, label: str, prediction: str) -> float:
     return table[(table["label"] == label) & (table["prediction"] == prediction)]["mean"].item()
-
-
-def test_rows_of_takes_a_split_and_trials(tmp_path):
-    loaded = load(MadeUp(seeds=2, search=0, examples=5).write(tmp_path))
-    found = rows_of(loaded.results.predictions, ["0001", "0002"], "test")
-    assert len(found) == 10
-    assert rows_of(loaded.results.predictions, ["0001"], "val").empty
-    assert rows_of(pd.DataFrame({"trial_id": []}), ["0001"], "test").empty
 
 
 def test_misclassified_are_the_wrong_ones_surest_first():
@@ -160,7 +152,8 @@ def test_the_pages_classes_are_those_of_trials_csv_where_types_hold_blanks(tmp_p
     made.trials = [{blanks(name): value for name, value in row.items()} for row in made.trials]
     loaded = load(made.write(tmp_path))
     assert loaded.withheld == {}
-    table = classes.info(Evidence(loaded)).scores
+    evidence = Evidence(loaded)
+    table = entity_scores(evidence.predictions, evidence.shown_arms, evidence.scheme)
     for arm, name, f1 in table[["arm", "class", "f1_mean"]].itertuples(index=False):
         assert f1 == pytest.approx(np.mean([row[f"test/f1/{name}"] for row in made.of(arm)]))
     assert {*table["class"]} == {"place of birth", "work of an author", "PER"}
@@ -168,3 +161,32 @@ def test_the_pages_classes_are_those_of_trials_csv_where_types_hold_blanks(tmp_p
 
 def blanks(name: str) -> str:
     return name.replace("LOC", "place of birth").replace("ORG", "work of an author")
+
+
+def numeric(trial: str, said: list[float], true: list[float]) -> pd.DataFrame:
+    return rows([(f"{a:g}", f"{b:g}") for a, b in zip(true, said, strict=True)], trial)
+
+
+def test_errors_by_quarter_of_the_labels():
+    true = [0.0, 1.0, 2.0, 3.0, 4.0, 5.0, 6.0, 7.0]
+    both = pd.concat([numeric("t1", [x + 1 for x in true], true), numeric("t2", [x - 3 for x in true], true)])
+    table = residuals(both, {"t1": "a", "t2": "a"})
+    assert table["range"].tolist() == ["0 to 1", "2 to 3", "4 to 5", "6 to 7", "all"]
+    assert table["examples"].tolist() == [2, 2, 2, 2, 8]
+    assert table["n"].tolist() == [2] * 5
+    assert table["bias_mean"].tolist() == pytest.approx([-1.0] * 5)
+    assert table["mae_mean"].tolist() == table["rmse_mean"].tolist() == pytest.approx([2.0] * 5)
+
+
+def test_equal_labels_share_a_quarter():
+    table = residuals(numeric("t", [1.0, 1.0, 1.0, 9.0], [1.0, 1.0, 1.0, 9.0]), {"t": "a"})
+    assert "all" in table["range"].tolist()
+    assert table[table["range"] != "all"]["examples"].sum() == 4
+    assert (table["mae_mean"] == 0).all()
+
+
+def test_words_are_told_apart_in_the_confusion():
+    labels, predictions = [("A", "noun phrase"), ("A",)], [("A", "A"), ("A",)]
+    table = by_word(pd.DataFrame({"trial_id": ["t", "t"], "label": labels, "prediction": predictions}))
+    assert table["label"].tolist() == ["A", "noun phrase", "A"]
+    assert table["prediction"].tolist() == ["A", "A", "A"]
