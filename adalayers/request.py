@@ -14,22 +14,13 @@ from dataclasses import KW_ONLY, dataclass, field
 from typing import Any, Literal
 
 from adalayers.config import TrialConfig
+from adalayers.schedulers import REFUSED, SCHEDULERS
 from adalayers.states import ComputeType, Precision
 
 Search = Literal["grid", "random", "optuna"]
-Scheduler = Literal["asha", "fifo"]
-
-REDUCTION = 3
-"""ASHA lets the best of so many trials go on from each rung, and its rungs lie so many times apart."""
-
 
 MAX_GROUP = 64
 """Most trials in one program, unless --group says otherwise."""
-
-
-def grace(epochs: int) -> int:
-    """Return the epochs that ASHA gives every trial."""
-    return max(1, epochs // 8)
 
 
 def flag(help: str, default: Any = None, metavar: str = "N", **more: Any) -> Any:
@@ -40,7 +31,8 @@ def flag(help: str, default: Any = None, metavar: str = "N", **more: Any) -> Any
         default: Where the user gives nothing.
         metavar: What `--help` calls the value.
         more: Bounds `least` and `most` (included), `above` (excluded, and finite); `several`: the flag takes several
-            values, each of which makes a record; `option`: the flag's name where it is not the field's; `absent`: what
+            values, each of which makes a record; `choices`: the values there are, where the type does not say;
+            `refused`: value -> why it is none; `option`: the flag's name where it is not the field's; `absent`: what
             a study had before there was the flag, where that is not the default; `followed`: the flag that did its
             work then, so that a study with that one cannot go on.
     """
@@ -123,7 +115,12 @@ class StudyRequest:
     """
 
     search: Search = flag("how configurations are chosen (default: %(default)s)", "optuna")
-    scheduler: Scheduler = flag("how the search's trials are stopped early (default: %(default)s)", "asha")
+    scheduler: str = flag(
+        "how the search's trials are stopped early (default: %(default)s)",
+        "asha",
+        choices=(*SCHEDULERS,),
+        refused=REFUSED,
+    )
     trials: int = flag("configurations of the search (default: %(default)s)", 16, least=0, most=1_000_000)
     seeds: int = flag(
         "every confirmed arm runs with seeds S+1..S+N (default: %(default)s)", 6, least=1, most=100_000

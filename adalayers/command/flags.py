@@ -11,7 +11,7 @@ import itertools
 import math
 import os
 import typing
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from types import NoneType, UnionType
@@ -124,11 +124,26 @@ def _reading(field: dataclasses.Field[Any], hint: Any) -> dict[str, Any]:
     default = None if field.default is dataclasses.MISSING else field.default
     if typing.get_origin(types[0]) is Literal:
         return {"choices": [name for part in types for name in typing.get_args(part)], "default": default}
+    if choices := field.metadata.get("choices"):
+        return {"choices": choices, "default": default, "type": _chosen(field)}
     reading = {"metavar": field.metadata["metavar"], "default": default}
     if typing.get_origin(types[0]) in (dict, tuple):
         of_each = {"type": float} if typing.get_args(types[0])[0] is float else {}
         return reading | {"nargs": "+", "action": "extend", "default": []} | of_each
     return reading | {"type": types[0]} | ({"nargs": "+"} if field.metadata.get("several") else {})
+
+
+def _chosen(field: dataclasses.Field[Any]) -> Callable[[str], str]:
+    """Return what reads a choice: one that is refused says why."""
+
+    def read(text: str) -> str:
+        if why := field.metadata.get("refused", {}).get(text):
+            raise argparse.ArgumentTypeError(
+                f"no {text}: {why}; choose from {', '.join(field.metadata['choices'])}"
+            )
+        return text
+
+    return read
 
 
 def parse(study: Study, argv: Sequence[str], command: str = "", program: str = "") -> Flags:

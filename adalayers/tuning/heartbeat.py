@@ -101,7 +101,13 @@ class Watch(Callback):
     def on_trial_start(self, iteration: int, trials: list[Any], trial: Any, **info: Any) -> None:
         """Note the worker of a trial that begins, or goes on in another one."""
         job: TrialJob = trial.config["jobs"][0]  # the first of a group stands for it
-        self._workers[job.trial_id] = ray_private.worker_of(trial)
+        worker = ray_private.worker_of(trial)
+        if worker is None:
+            logger.warning(
+                f"this release of Ray does not say who runs trial {job.trial_id}: --hang-minutes is not kept"
+            )
+            return
+        self._workers[job.trial_id] = worker
         self._last[job.trial_id] = None, time.monotonic()
 
     def __getstate__(self) -> dict[str, Any]:

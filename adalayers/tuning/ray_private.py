@@ -1,4 +1,4 @@
-"""What is used of Ray beside its public interface, all of it here: Ray 2.60, to which the package is pinned.
+"""What is used of Ray beside its public interface, all of it here, each with what is done where a release lacks it.
 
 Run as a program, with an address and seconds, it prints whether a Ray cluster answers there: "ray", or "token" where it
 asks for another one. In a process of its own, because Ray's calls wait for minutes in C, and some end the process.
@@ -12,38 +12,30 @@ import sys
 from collections.abc import Sequence
 from typing import Any
 
-RELEASE = "2.60"
-
 PRIVATE_NAMES = {
-    "ray._private.services:canonicalize_bootstrap_address": "--address: the form of an address that Ray itself uses",
-    "ray._private.services:find_bootstrap_address": "--address auto: the cluster that `ray start` made here",
-    "ray._raylet:GcsClient": "--address: whether a Ray cluster answers there",
-    "ray.tune.schedulers:ASHAScheduler.on_trial_add": "--scheduler asha: `_trial_info`, which it fills",
-    "ray.tune.experiment.trial:Trial.set_ray_actor": "--hang-minutes: `temporary_state.ray_actor`, which it sets",
-    "ray.tune.execution.class_cache:ENV_VARS_TO_PROPAGATE": "no keys of AWS in Ray's logs",
-    "ray.job_config:JobConfig._runtime_env_has_working_dir": "what workers import: Ray adds the current folder",
+    "ray._private.services:canonicalize_bootstrap_address": "as without GcsClient",
+    "ray._private.services:find_bootstrap_address": "without it `--address auto` asks for host:port",
+    "ray._raylet:GcsClient": "without it a port that answers is taken for a cluster's, and joining it says what fails",
+    "ray.tune.experiment.trial:Trial.set_ray_actor": "without it no worker is killed for making no progress",
+    "ray.tune.execution.class_cache:ENV_VARS_TO_PROPAGATE": "without it Ray hands no keys on",
+    "ray.job_config:JobConfig._runtime_env_has_working_dir": "without it workers look where Ray lets them",
 }
-"""Where each name is, and what needs it."""
-TEMP_DIR = "_temp_dir"
-"""The argument of `ray.init` for the folder of a local Ray."""
+"""Where each name is, and what holds without it."""
 
 
 def address_of_this_machine() -> str | None:
     """Return host:port of the cluster that `ray start` made this machine a part of, None where there is none."""
-    from ray._private.services import find_bootstrap_address
-
+    try:
+        from ray._private.services import find_bootstrap_address
+    except ImportError:
+        return None
     address: str | None = find_bootstrap_address(None)
     return address
 
 
-def forget_trial(scheduler: Any, trial_id: str) -> None:
-    """Drop what an ASHA scheduler keeps of a trial that has ended."""
-    scheduler._trial_info.pop(trial_id, None)
-
-
 def worker_of(trial: Any) -> Any:
-    """Return the actor that runs a trial of Tune."""
-    return trial.temporary_state.ray_actor
+    """Return the actor that runs a trial of Tune, None where Tune does not say."""
+    return getattr(getattr(trial, "temporary_state", None), "ray_actor", None)
 
 
 def withhold_credentials() -> None:
@@ -53,9 +45,8 @@ def withhold_credentials() -> None:
     """
     from ray.tune.execution import class_cache
 
-    class_cache.ENV_VARS_TO_PROPAGATE = {
-        name for name in class_cache.ENV_VARS_TO_PROPAGATE if not name.startswith("AWS_")
-    }
+    names = getattr(class_cache, "ENV_VARS_TO_PROPAGATE", ())
+    class_cache.ENV_VARS_TO_PROPAGATE = {name for name in names if not name.startswith("AWS_")}
 
 
 def cause(error: Exception) -> str:
@@ -78,7 +69,8 @@ def job_config(path: Sequence[str]) -> Any:
     from ray.job_config import JobConfig
 
     config = JobConfig()
-    config._py_driver_sys_path = _Settled(reversed(path))  # a worker puts one after the other in front
+    if hasattr(config, "_py_driver_sys_path"):
+        config._py_driver_sys_path = _Settled(reversed(path))  # a worker puts one after the other in front
     return config
 
 
@@ -89,14 +81,17 @@ def answer(address: str, seconds: int) -> str:
         address: Its host:port.
         seconds: After which SIGALRM ends the process where nothing answers.
     """
-    from ray._private import services
-    from ray._raylet import GcsClient  # type: ignore[attr-defined]  # compiled
-    from ray.exceptions import AuthenticationError
-
+    try:
+        from ray._private.services import canonicalize_bootstrap_address
+        from ray._raylet import GcsClient  # type: ignore[attr-defined]  # compiled
+    except ImportError:
+        return "ray"
     signal.alarm(seconds)
     try:
-        GcsClient(address=services.canonicalize_bootstrap_address(address))
-    except AuthenticationError:
+        GcsClient(address=canonicalize_bootstrap_address(address))
+    except Exception as error:
+        if type(error).__name__ != "AuthenticationError":  # which not all releases have
+            raise
         return "token"
     return "ray"
 

@@ -62,22 +62,21 @@ def scratch_folder() -> Iterator[Path]:
 
 
 def session_folder(scratch: Path) -> Path:
-    """Return the folder of Ray's session, which is this user's alone: Ray lets everybody into the one that it is given.
+    """Return the folder, this user's alone, in which Ray makes its own, into which it lets everybody.
 
-    It lies in the scratch folder, or has its name in `_SHORT`; it goes with it.
+    It is the scratch folder, or has its name in `_SHORT`; it goes with it.
 
     Raises:
         BadInput: Neither can be had.
     """
-    inner = scratch / "r"
-    if len(str(inner)) <= _SOCKET_ROOM:
-        return inner
+    if len(str(scratch / "ray")) <= _SOCKET_ROOM:
+        return scratch
     twin = _twin(scratch)
     try:
         twin.mkdir(mode=0o700, exist_ok=True)
     except OSError as error:
         raise BadInput(
-            f"wanted a temporary folder for Ray whose path has at most {_SOCKET_ROOM - len(scratch.name) - 3} "
+            f"wanted a temporary folder for Ray whose path has at most {_SOCKET_ROOM - len(scratch.name) - 5} "
             f"characters, got {scratch.parent}, and {_SHORT} cannot be written ({error.strerror}); set TMPDIR"
         ) from error
     return twin

@@ -15,6 +15,7 @@ from adalayers.config import TrialConfig, with_overrides
 from adalayers.request import StudyRequest
 from adalayers.results.files import RATES
 from adalayers.results.record import StudyRecord
+from adalayers.schedulers import SCHEDULERS
 from adalayers.states import Shape
 from adalayers.study import PlannedSearch
 from adalayers.tuning.job import TrialJob
@@ -49,7 +50,9 @@ class Search:
         shape: Shape,
     ):
         self.planned, self.how, self._shape = planned, request.search, shape
-        self._free = request.search in ("grid", "random") and request.scheduler == "fifo"
+        self._free = request.search in ("grid", "random") and not SCHEDULERS[request.scheduler].stops(
+            planned.base.epochs
+        )
         self.trials, self.seed = (
             max(request.trials, planned.min_trials) if request.trials else 0,
             request.seed,

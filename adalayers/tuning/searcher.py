@@ -14,8 +14,9 @@ from ray.tune.search import Searcher
 
 from adalayers.console import interrupts
 from adalayers.errors import CannotWrite
-from adalayers.request import REDUCTION, Resources, grace
+from adalayers.request import Resources
 from adalayers.results.record import PROGRESS
+from adalayers.schedulers import REDUCTION, SCHEDULERS, Scheduler
 from adalayers.storage.folder import Folder
 from adalayers.storage.redaction import clean
 from adalayers.tuning import ray_private
@@ -177,87 +178,103 @@ class Unpruned(FIFOScheduler):
         return {}  # as the searcher's
 
 
-class Rungs(ASHAScheduler):
-    """The rungs of one search of one case: trials are only ever ranked against trials of the same search."""
+class Rungs:
+    """The rungs of one search of one case: trials are only ever ranked against trials of the same search and bracket.
 
-    def __init__(self, search: Search, *, epochs: int):
-        self.epochs, self._search = epochs, search
-        super().__init__(
-            time_attr="epoch",
-            metric="best",
-            mode="max",
-            max_t=epochs + 1,  # an evaluation at `epochs` is a trial's last and never comes here
-            grace_period=grace(epochs),
-            reduction_factor=REDUCTION,
-        )
+    Tune's ASHA judges them, one for each bracket; where a bracket has no rungs, nothing is judged.
+    """
+
+    def __init__(self, search: Search, kind: Scheduler, *, epochs: int):
+        self.epochs, self._search, self._kind = epochs, search, kind
+        self._brackets = [
+            ASHAScheduler(
+                time_attr="epoch",
+                metric="best",
+                mode="max",
+                max_t=epochs + 1,  # an evaluation at `epochs` is a trial's last and never comes here
+                grace_period=rungs[0],
+                reduction_factor=REDUCTION,
+            )
+            if rungs
+            else FIFOScheduler()
+            for _, rungs in kind.of(epochs)
+        ]
         for identity, evaluations in search.finished():
-            self._replay(SimpleNamespace(trial_id=f"replayed-{identity}"), evaluations)
+            replayed = SimpleNamespace(trial_id=f"replayed-{identity}")
+            self._replay(self.bracket(identity), replayed, evaluations)
+
+    def bracket(self, identity: str) -> FIFOScheduler:
+        """Return what judges a trial."""
+        return self._brackets[self._kind.bracket(identity, self.epochs)]
 
     def begin(self, trial: Any, identity: str) -> None:
         """Take a trial in; one that goes on has met rungs before, with the scores that it had there."""
-        self._replay(trial, self._search.evaluations(identity))
+        self._replay(self.bracket(identity), trial, self._search.evaluations(identity))
 
-    def _replay(self, trial: Any, evaluations: Sequence[Mapping[str, float]]) -> None:
-        self.on_trial_add(None, trial)  # type: ignore[arg-type]
+    def _replay(self, bracket: Any, trial: Any, evaluations: Sequence[Mapping[str, float]]) -> None:
+        bracket.on_trial_add(None, trial)
         for evaluation in evaluations:
             if evaluation["epoch"] <= self.epochs:
-                self.on_trial_result(
-                    None,  # type: ignore[arg-type]
-                    trial,
-                    {"epoch": evaluation["epoch"], "best": evaluation["score"]},
-                )
+                told = {"epoch": evaluation["epoch"], "best": evaluation["score"]}
+                bracket.on_trial_result(None, trial, told)
 
 
-class SearchOnlyASHA(Unpruned):
-    """ASHA over the trials of each search of each case; confirmations, and a trial's last evaluation, always go on.
+class SearchScheduler(FIFOScheduler):
+    """Stops poor trials of each search of each case; confirmations, and a trial's last evaluation, always go on.
 
     A trial that reaches its last epoch is finished, not stopped, whatever its rung says; so is one that a fusion
-    trains again, whose scores begin again.
+    trains again, whose scores begin again. Tells the searcher why a trial failed, before Tune tells it that it did.
     """
 
     def __init__(self, rungs: Mapping[tuple[int, str], Rungs], searcher: StudySearcher):
-        super().__init__(searcher)
-        self.rungs, self._stopped = rungs, searcher.stopped
+        super().__init__()
+        self._rungs, self._stopped, self._errors = rungs, searcher.stopped, searcher.errors
 
     def on_trial_add(self, tune_controller: Any, trial: Any) -> None:
         if rungs := self._rungs_of(trial):
             rungs.begin(trial, trial.config["jobs"][0].trial_id)
+
+    def on_trial_error(self, tune_controller: Any, trial: Any) -> None:
+        self._errors[trial.trial_id] = trial.get_pickled_error()
 
     def on_trial_result(self, tune_controller: Any, trial: Any, result: dict[str, Any]) -> str:
         rungs = self._rungs_of(trial)
         again = result.get("round", 1) > 1
         if rungs is None or again or result.get("last", True) or result["epoch"] > rungs.epochs:
             return TrialScheduler.CONTINUE
-        decision = rungs.on_trial_result(tune_controller, trial, result)
+        job: TrialJob = trial.config["jobs"][0]  # a search's are alone
+        decision = rungs.bracket(job.trial_id).on_trial_result(tune_controller, trial, result)
         if decision == TrialScheduler.STOP:
-            job: TrialJob = trial.config["jobs"][0]  # a search's are alone
             self._stopped.add((job.case, job.trial_id))
         return decision
 
     def on_trial_complete(self, tune_controller: Any, trial: Any, result: dict[str, Any]) -> None:
         """Nothing more to record: every rung was met on the way."""
         if rungs := self._rungs_of(trial):
-            ray_private.forget_trial(rungs, trial.trial_id)
+            rungs.bracket(trial.config["jobs"][0].trial_id).on_trial_remove(tune_controller, trial)
 
     def _rungs_of(self, trial: Any) -> Rungs | None:
         """Return the rungs of a trial, None for one that confirms, or tries a rate."""
         job: TrialJob = trial.config["jobs"][0]  # a search's are alone
-        return self.rungs.get((job.case, job.search)) if job.stage == "search" else None
+        return self._rungs.get((job.case, job.search)) if job.stage == "search" else None
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {}  # as the searcher's
 
 
 def scheduler(name: str, searcher: StudySearcher, *, epochs: int) -> FIFOScheduler:
     """Return a scheduler of trials.
 
     Args:
-        name: "asha", or "fifo", which never stops a trial.
+        name: Of `SCHEDULERS`.
         searcher: Of the study; its finished trials fill the rungs.
         epochs: Most epochs of a trial.
     """
-    if name != "asha":
-        return Unpruned(searcher)
+    kind = SCHEDULERS[name]
     rungs = {
-        (number, search.name): Rungs(search, epochs=epochs)
+        (number, search.name): Rungs(search, kind, epochs=epochs)
         for number, case in enumerate(searcher.cases)
         for search in case.agenda.searches
+        if kind.stops(epochs)
     }
-    return SearchOnlyASHA(rungs, searcher)
+    return SearchScheduler(rungs, searcher)

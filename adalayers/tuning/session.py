@@ -88,8 +88,11 @@ def _start(scratch: Path) -> None:
         try:
             # Inherited, not asked of Ray: to give a worker an environment, Ray starts a process that loads Ray, and
             # from there the worker. Ray's own processes inherit it too.
-            with environ.inherited({MARK: scratch.name, **_malloc()}), interrupts.insisting():
-                _init("local", include_dashboard=False, **{ray_private.TEMP_DIR: str(folder)})
+            with (
+                environ.inherited({MARK: scratch.name, "RAY_TMPDIR": str(folder), **_malloc()}),
+                interrupts.insisting(),
+            ):
+                _init("local", include_dashboard=False)
             return
         except (KeyboardInterrupt, BadInput):
             raise

@@ -70,6 +70,15 @@ def test_a_worker_without_heartbeats_is_killed_and_no_other(tmp_path, clock, mon
     assert watch.killed["silent"] == 3
 
 
+def test_a_worker_that_ray_does_not_name_is_left_alone_and_that_is_said(clock, monkeypatch, capsys):
+    watch, killed = watch_of(monkeypatch, {})
+    watch.on_trial_start(0, [], SimpleNamespace(config={"jobs": [SimpleNamespace(trial_id="t")]}))
+    clock.now += 1000
+    watch.check()
+    assert not killed
+    assert "--hang-minutes is not kept" in capsys.readouterr().err
+
+
 def test_a_damaged_heartbeat_is_none(tmp_path, clock, monkeypatch):
     work = Folder(tmp_path)
     watch, killed = watch_of(monkeypatch, {"t": work})

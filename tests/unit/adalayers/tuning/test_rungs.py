@@ -7,16 +7,23 @@ from ray.tune.schedulers import TrialScheduler
 
 from adalayers.config import trial_config
 from adalayers.request import Resources
+from adalayers.schedulers import SCHEDULERS
 from adalayers.tuning.job import TrialJob
-from adalayers.tuning.searcher import Rungs, SearchOnlyASHA, StudySearcher
+from adalayers.tuning.searcher import StudySearcher, scheduler
 
 EPOCHS = 8
 
 
+def searching(name, evaluations=lambda identity: []):
+    """Return a scheduler of one case with one search that has no finished trials."""
+    search = SimpleNamespace(name="", finished=list, evaluations=evaluations)
+    case = SimpleNamespace(agenda=SimpleNamespace(searches=[search]))
+    return scheduler(name, SimpleNamespace(cases=[case], stopped=set(), errors={}), epochs=EPOCHS)
+
+
 @pytest.fixture
 def asha():
-    search = SimpleNamespace(finished=list, evaluations=lambda identity: [])
-    return SearchOnlyASHA({(0, ""): Rungs(search, epochs=EPOCHS)}, SimpleNamespace(stopped=set(), errors={}))
+    return searching("asha")
 
 
 def trial(number):
@@ -48,16 +55,38 @@ def test_one_that_is_trained_again_or_done_is_not(asha):
 def test_a_trial_that_goes_on_stands_in_the_rungs_with_the_scores_that_it_had_there():
     """Interrupted after epoch 2, it goes on with epoch 3: its rung at 1 has 0.2, and not what it reaches later."""
     had = {"t0": [{"epoch": 1.0, "score": 0.2}, {"epoch": 2.0, "score": 0.3}]}
-    search = SimpleNamespace(finished=list, evaluations=lambda identity: had.get(identity, []))
-    rungs = Rungs(search, epochs=EPOCHS)
-    asha = SearchOnlyASHA({(0, ""): rungs}, SimpleNamespace(stopped=set(), errors={}))
+    asha = searching("asha", lambda identity: had.get(identity, []))
     asha.on_trial_add(None, trial(0))
     asha.on_trial_result(None, trial(0), {"epoch": 3, "best": 0.9, "last": False})
-    (bracket,) = rungs._brackets
-    assert {milestone: scores["0"] for milestone, scores in bracket._rungs if "0" in scores} == {
-        3: 0.9,
-        1: 0.2,
-    }
+    for number, best, decision in ((1, 0.3, TrialScheduler.CONTINUE), (2, 0.1, TrialScheduler.STOP)):
+        asha.on_trial_add(None, trial(number))
+        assert (
+            asha.on_trial_result(None, trial(number), {"epoch": 1, "best": best, "last": False}) == decision
+        )
+
+
+def test_hyperband_ranks_trials_of_one_bracket_and_one_has_no_rungs():
+    kind = SCHEDULERS["hyperband"]
+    assert [rungs for _, rungs in kind.of(EPOCHS)] == [[1, 3], [3], []]
+    hyperband, worst = searching("hyperband"), {"best": 0.1, "last": False}
+    stopped = {}
+    for number in range(60):
+        hyperband.on_trial_add(None, trial(number))
+        bracket = kind.bracket(f"t{number}", EPOCHS)
+        for epoch in (1, 3):
+            result = {"epoch": epoch} | (worst if number >= 50 else {"best": 0.9, "last": False})
+            if hyperband.on_trial_result(None, trial(number), result) == TrialScheduler.STOP:
+                stopped.setdefault(bracket, set()).add(epoch)
+                break
+        hyperband.on_trial_complete(None, trial(number), {})
+    assert stopped == {0: {1}, 1: {3}}
+
+
+def test_fifo_stops_none():
+    fifo = searching("fifo")
+    assert decisions(fifo) == TrialScheduler.CONTINUE
+    assert [SCHEDULERS[name].finishing(EPOCHS) for name in ("fifo", "asha")] == [1.0, pytest.approx(0.16)]
+    assert 0.16 < SCHEDULERS["hyperband"].finishing(EPOCHS) < 1
 
 
 @pytest.mark.parametrize("on_gpu", [True, False])
