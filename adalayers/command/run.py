@@ -52,7 +52,7 @@ def run(study: Study, flags: Flags, cases: list[Case], *, reports: Reports) -> E
         report = reports.write_report(case.folder)
         if flags.show_text:
             logger.info(f"misclassified texts: {write_examples(case.folder, case.prepared.task)}")
-        for sentence in ready_case.mirror.finish(case.folder):
+        for sentence in ready_case.mirror.finish():
             logger.warning(sentence)
         if page := ready_case.mirror.page:
             logger.info(f"MLflow: {page}")
@@ -78,7 +78,11 @@ def _ready(study: Study, flags: Flags, case: Case, deadline: float) -> ReadyCase
     prepared = case.prepared
     logger.info(f"{study.name} on {prepared.source.name} and {prepared.task.name}: {case.folder.uri}")
     mirror = Mirror(
-        tracking_uri(flags), experiment=study.name, run_name=case.folder.name, study_key=case.before.id
+        tracking_uri(flags),
+        case.folder,
+        experiment=study.name,
+        run_name=case.folder.name,
+        study_key=case.before.id,
     )
     mirror.check()
     if study.measures:

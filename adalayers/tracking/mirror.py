@@ -1,35 +1,28 @@
 """A mirror in MLflow of a results folder. The folder is the truth, MLflow a copy that can be replayed.
 
-`Mirror` writes while a study runs, on a thread of its own, and never fails the study; `sync` writes a whole
-folder later. What is written, and as what, says `session`. Importing this module is free.
+`Mirror` writes while a study runs, on a thread of its own, and never fails the study; `sync` does the same once, later.
+Both write what the folder has and MLflow has not. What is written, and as what, says `session`. Importing this module
+is free.
 """
 
 from __future__ import annotations
 
 import logging
 import os
-import queue
 import threading
-import time
-from collections.abc import Callable, Mapping
-from typing import Any
 from urllib.parse import urlsplit
-
-import pandas as pd
 
 from adalayers import environ
 from adalayers.errors import BadInput
-from adalayers.results.files import read_document, study_folder
+from adalayers.results.files import STUDY, read_document, study_folder
 from adalayers.storage.folder import Folder
 from adalayers.storage.redaction import reason, redacted
-from adalayers.storage.to_json import to_json
-from adalayers.tracking.session import RUN_STATUS, SQLITE, Deleted, Session, is_outage, refusal
-from adalayers.tracking.values import Trial
+from adalayers.tracking.session import SQLITE, Deleted, Session, is_outage, refusal
 
 logger = logging.getLogger(__name__)
 
-RETRY_SECONDS = 30.0
-"""A server that failed is left alone for so long."""
+EVERY_SECONDS, RETRY_SECONDS = 10.0, 30.0
+"""A folder that changes is written this often; a server that failed is left alone for so long."""
 TRY_SECONDS = 60.0
 """How long the first attempt to open it may take before a study starts without an answer."""
 
@@ -144,10 +137,9 @@ def sync(folder: Folder | str, uri: str) -> int:
 class Mirror:
     """Mirror of one study folder, written on one background thread; never raises into the study.
 
-    What a server that is down did not get while trials ran, `finish` writes from the folder.
-
     Args:
         uri: MLflow's tracking URI; "none" makes an object that does nothing.
+        folder: The study's results folder.
         experiment: name of the MLflow experiment, the study's ("alpha_lambda").
         run_name: name of the parent run ("minilm-cola").
         study_key: what identifies the study; the same key continues the same parent run.
@@ -156,14 +148,12 @@ class Mirror:
         page: Where a browser finds the study's runs, in words, once they are written.
     """
 
-    def __init__(self, uri: str, *, experiment: str, run_name: str, study_key: str):
-        self._uri = uri
+    def __init__(self, uri: str, folder: Folder, *, experiment: str, run_name: str, study_key: str):
+        self._uri, self._folder = uri, folder
         self._open = lambda: Session(uri, experiment=experiment, run_name=run_name, study_key=study_key)
-        self._study: Mapping[str, Any] = {}
-        self._queue: queue.SimpleQueue[Callable[[Session], object] | Folder] = queue.SimpleQueue()
         # A daemon, so that a server that hangs does not hold up the end of the process.
         self._thread = threading.Thread(target=self._run, name="adalayers-mirror", daemon=True)
-        self._tried = threading.Event()
+        self._changed, self._ended, self._tried = (threading.Event() for _ in range(3))
         self._why = self._advice = self.page = ""
 
     def check(self) -> None:
@@ -174,7 +164,7 @@ class Mirror:
         """
         if self._uri == "none":
             return
-        self._begin()
+        self.changed()
         self._tried.wait(TRY_SECONDS)
         if self._advice:
             raise BadInput(
@@ -187,37 +177,18 @@ class Mirror:
                 f"MLflow at {redacted(self._uri)} is out of reach ({why}); the study goes on without it"
             )
 
-    def start(self, study: dict[str, Any]) -> None:
-        """Find or create the parent run, and write what study.json says was asked, and on what.
-
-        Args:
-            study: The document of study.json.
-        """
-        if self._uri != "none":
-            self._study = to_json(study)  # a copy: the caller goes on filling its own
-            self._begin()
-            self._queue.put(lambda session: session.describe(self._study))
-
-    def _begin(self) -> None:
-        if not self._thread.is_alive():
-            self._queue.put(lambda session: None)
+    def changed(self) -> None:
+        """Write what the folder has and MLflow has not, soon."""
+        if self._uri == "none":
+            return
+        self._changed.set()
+        if not self._thread.is_alive() and not self._ended.is_set():
             self._thread.start()
 
-    def trial(self, row: Mapping[str, Any], history: pd.DataFrame) -> None:
-        """Write the nested run of a trial that ended.
+    def finish(self, *, timeout: float = 60.0) -> list[str]:
+        """Write all that is not there yet, the folder's files too, end the parent run, end the thread.
 
         Args:
-            row: Of trials.csv; one that is `unfinished` is left until it ends.
-            history: Its rows of history.parquet.
-        """
-        if row.get("status") in RUN_STATUS:
-            self._queue.put(lambda session: session.write(Trial.from_row(row, history)))
-
-    def finish(self, folder: Folder, *, timeout: float = 60.0) -> list[str]:
-        """Write the results folder's files and trials that are not there yet, end the parent run, end the thread.
-
-        Args:
-            folder: The results folder.
             timeout: Seconds within which it returns.
 
         Returns:
@@ -225,7 +196,9 @@ class Mirror:
         """
         if self._uri == "none":
             return []
-        self._queue.put(folder)
+        self.changed()
+        self._ended.set()
+        self._changed.set()
         self._thread.join(timeout)
         if self._thread.is_alive():
             self._why = self._why or f"no answer within {timeout:g} s"
@@ -234,30 +207,26 @@ class Mirror:
         first = f"{self._advice}; then " if self._advice else ""
         return [
             f"MLflow at {redacted(self._uri)} could not be written ({self._why}): the study is not wholly tracked; "
-            f"{first}`adalayers sync {redacted(folder.uri)}` writes what is missing later"
+            f"{first}`adalayers sync {redacted(self._folder.uri)}` writes what is missing later"
         ]
 
     def _run(self) -> None:
         session: Session | None = None
-        retry_at, last = 0.0, False
+        last = False
         while not last:
-            item = self._queue.get()
-            last = isinstance(item, Folder)
-            if not last and time.monotonic() < retry_at:
-                continue
+            self._changed.wait()
+            self._changed.clear()
+            last, pause = self._ended.is_set(), EVERY_SECONDS
             try:
-                if session is None:
-                    session = self._open()
-                    if self._study:
-                        session.describe(self._study)
-                if isinstance(item, Folder):
-                    session.mirror(item)
-                    self._why, self._advice, self.page = "", "", runs_page(self._uri, session.page)
-                else:
-                    item(session)
+                session = session or self._open()
+                self._tried.set()
+                if last or self._folder.exists(STUDY):
+                    session.mirror(self._folder, last=last)
+                self._why, self._advice, self.page = "", "", runs_page(self._uri, session.page)
             except Exception as error:  # the thread's boundary: a mirror that fails must not fail the study
                 self._why, self._advice = reason(error, self._uri), refusal(error, self._uri)
                 if session is None or is_outage(error):
                     # A new session asks again what is there: a call that timed out may have been carried out.
-                    session, retry_at = None, time.monotonic() + RETRY_SECONDS
+                    session, pause = None, RETRY_SECONDS
             self._tried.set()
+            self._ended.wait(pause)

@@ -1,4 +1,4 @@
-"""What is written to MLflow: one parent run per study, one nested run per trial that ended.
+"""What is written to MLflow: a run per study, in it one per arm and per trial of the search, in an arm's its trials.
 
     params    a trial: the `config/*` columns under the hyperparameter's own name, `seed`, `stage`, `arm`
               a study: `request/...` and `environment/...` of study.json. MLflow's params cannot change: what a later
@@ -7,9 +7,11 @@
     finals    `val/*`, at the best epoch, `test/*`, `mix/entropy`, `mix/live_layers`, as in trials.csv. Bookkeeping
               (`seconds`, `parameters`, `epochs`, `best_epoch`, `cost/*`) is among the params, and a study's counts are
               tags: MLflow draws a chart of every metric
-    tags      `adalayers.kind` (study, trial), `adalayers.study`, `adalayers.trial_id`, `stage`, `arm`,
+    tags      `adalayers.kind` (study, arm, trial), `adalayers.study`, `adalayers.trial_id`, `stage`, `arm`,
               `status`, `error`; MLflow's own for the source, and for the kind of experiment: models are trained
-    view      a tag of the experiment for each study, by which `Session.page` shows its runs by arm, with their scores
+    arms      of the selection metric `test/f1`, `... low`, `... high` (the mean over seeds and its interval, as on the
+              page) and `n`, at the end of a run of the study
+    view      a tag of the experiment for each study, by which `Session.page` shows its arms
     inputs    the dataset, with its fingerprint as digest
     status    completed FINISHED, stopped KILLED, failed and diverged FAILED; unfinished trials are left out
 
@@ -53,7 +55,7 @@ from adalayers.results.files import (
 from adalayers.results.frames import StudyResults
 from adalayers.storage.folder import Folder
 from adalayers.storage.redaction import clean, redacted
-from adalayers.tracking.values import Trial, flat, mlflow_name, run_name, runs_view, symbols
+from adalayers.tracking.values import Trial, flat, in_symbols, mlflow_name, run_name, runs_view, symbols
 
 logger = logging.getLogger(__name__)
 
@@ -93,132 +95,166 @@ class Session:
             beside.mkdir(parents=True, exist_ok=True)
             # MLflow's own default is a folder in the working directory.
             self._artifacts = beside / "mlartifacts"
+        self._arms: dict[str, str] = {}  # arm -> run
+        self._written: dict[str, tuple[str, str]] = {}  # trial -> run, and its status in trials.csv
+        self._source: dict[str, str] = {}
+        self._inputs: list[Any] = []
+        self._symbols: dict[str, str] = {}
         with _quiet():
             self._client = MlflowClient(tracking_uri=uri)
             self._key = study_key
             self._experiment = self._find_experiment(experiment)
-            self._parent = self._find_parent(run_name)
-            self._written = self._find_trials()
-        self._source: dict[str, str] = {}
-        self._inputs: list[Any] = []
-        self._symbols: dict[str, str] = {}
+            self._find_runs(run_name)
         self.page = f"#/experiments/{self._experiment}/runs?workflowType=machine_learning&viewStateShareKey={study_key}"
 
-    def describe(self, study: Mapping[str, Any]) -> None:
-        """Write what was asked, and on what, as params of the parent; what changed since as tags.
+    def mirror(self, folder: Folder, *, last: bool = True) -> int:
+        """Write what the results folder has and is not there yet.
 
         Args:
-            study: The document of study.json.
+            folder: The study's.
+            last: Whether a run of the study has ended: its files are written too, and the parent run ends.
+
+        Returns:
+            The number of trials written.
         """
+        study = read_document(folder)
+        with _quiet():
+            self._describe(study)
+            if not folder.exists(TRIALS):
+                return 0
+            trials = read_trials(folder)
+            missing = [
+                {str(name): value for name, value in row.items()}
+                for row in trials[trials["status"].isin(list(RUN_STATUS))].to_dict("records")
+                if self._written.get(row["trial_id"], ("", ""))[1] != row["status"]
+            ]
+            history, refused = _history(folder) if missing else pd.DataFrame(), []
+            for row in missing:
+                try:
+                    self._write(Trial.from_row(row, history[history["trial_id"] == row["trial_id"]]))
+                except Exception as error:  # a trial that is refused does not hold up the others
+                    if is_outage(error):
+                        raise
+                    refused.append(error)
+            if last:
+                self._end(folder, study, trials)
+        if refused:
+            raise refused[0]
+        return len(missing)
+
+    def _describe(self, study: Mapping[str, Any]) -> None:
+        """Write what was asked, and on what, as params of the parent; what changed since as tags."""
         from mlflow.entities import Param, RunTag
 
         texts = dict(flat({name: study.get(name) or {} for name in ("request", "environment")}))
         self._source, self._inputs, self._symbols = _source(study), _inputs(study), symbols(study)
         metric = str((study.get("request") or {}).get("metric") or "")
-        with _quiet():
-            data = self._client.get_run(self._parent).data
-            params = [Param(name, text) for name, text in texts.items() if name not in data.params]
-            tags = [
-                RunTag(name, text)
-                for name, text in texts.items()
-                if data.tags.get(name, data.params.get(name, text)) != text
-            ]
-            tags += [RunTag(name, text) for name, text in self._source.items() if data.tags.get(name) != text]
-            self._log_to_parent(params, tags)
-            if self._inputs:  # the same one twice is one
-                self._client.log_inputs(self._parent, self._inputs)
-            self._client.set_experiment_tag(self._experiment, VIEW + self._key, runs_view(self._key, metric))
+        data = self._client.get_run(self._parent).data
+        params = [Param(name, text) for name, text in texts.items() if name not in data.params]
+        tags = [
+            RunTag(name, text)
+            for name, text in texts.items()
+            if data.tags.get(name, data.params.get(name, text)) != text
+        ]
+        tags += [RunTag(name, text) for name, text in self._source.items() if data.tags.get(name) != text]
+        self._log_to_parent(params, tags)
+        if self._inputs:  # the same one twice is one
+            self._client.log_inputs(self._parent, self._inputs)
+        self._client.set_experiment_tag(self._experiment, VIEW + self._key, runs_view(self._key, metric))
 
-    def write(self, trial: Trial) -> bool:
-        """Write the nested run of a trial, unless it is there; return whether it was written."""
+    def _create(
+        self,
+        kind: str,
+        name: str,
+        tags: Mapping[str, str] = {},
+        *,
+        parent: str = "",
+        begin: int | None = None,
+    ) -> str:
+        tags = {**tags, **self._source, "adalayers.kind": kind, "adalayers.study": self._key}
+        tags |= {"mlflow.parentRunId": parent} if parent else {}
+        run = self._client.create_run(self._experiment, start_time=begin, tags=tags, run_name=name)
+        if self._inputs:
+            self._client.log_inputs(run.info.run_id, self._inputs)
+        return str(run.info.run_id)
+
+    def _write(self, trial: Trial) -> None:
+        """Write the run of a trial."""
         from mlflow.entities import Metric, Param
 
-        run_id, status = self._written.get(trial.trial_id, ("", ""))
-        if status == trial.status:
-            return False
         end = int(time.time() * 1000)
         begin = end - int(trial.seconds * 1000)
-        with _quiet():
-            if run_id:
-                # Half written by a process that died, or of a trial that was tried again: params cannot be
-                # changed and points would be doubled, so it is written from the start.
-                self._client.delete_run(run_id)
-            tags = {
-                **trial.tags,
-                **self._source,
-                "adalayers.kind": "trial",
-                "adalayers.study": self._key,
-                "mlflow.parentRunId": self._parent,
-            }
-            run_id = self._client.create_run(
-                self._experiment, start_time=begin, tags=tags, run_name=run_name(trial, self._symbols)
-            ).info.run_id
-            self._written[trial.trial_id] = (run_id, "")
-            if self._inputs:
-                self._client.log_inputs(run_id, self._inputs)
-            metrics = [Metric(name, value, end, 0) for name, value in trial.finals.items()]
-            last = max((steps[-1] for steps, _ in trial.series.values()), default=0) or 1
-            for name, (steps, values) in trial.series.items():
-                # history.parquet keeps no clock: the points are spread over the trial's time by their steps.
-                times = begin + (end - begin) * steps // last
-                metrics += map(Metric, [name] * len(steps), values.tolist(), times.tolist(), steps.tolist())
-            params = [Param(name, text) for name, text in trial.params.items()]
-            while params or metrics:
-                room = _BATCH_ENTRIES - min(len(params), _BATCH_PARAMS)
-                self._client.log_batch(run_id, metrics[:room], params[:_BATCH_PARAMS], synchronous=True)
-                metrics, params = metrics[room:], params[_BATCH_PARAMS:]
-            self._client.set_terminated(run_id, RUN_STATUS[trial.status], end_time=end)
+        if run_id := self._written.get(trial.trial_id, ("", ""))[0]:
+            # Half written by a process that died, or of a trial that was tried again: params cannot be changed and
+            # points would be doubled, so it is written from the start.
+            self._client.delete_run(run_id)
+        parent, arm = self._parent, trial.tags.get("arm")
+        params = [Param(name, text) for name, text in trial.params.items()]
+        if arm and trial.tags.get("stage") == "confirm":
+            if arm not in self._arms:
+                name = in_symbols(arm, self._symbols)
+                self._arms[arm] = self._create("arm", name, {"arm": arm}, parent=parent, begin=begin)
+                shared = [param for param in params if param.key in trial.of_arm]
+                self._client.log_batch(self._arms[arm], params=shared[:_BATCH_PARAMS], synchronous=True)
+            parent = self._arms[arm]
+        name = run_name(trial, self._symbols)
+        run_id = self._create("trial", name, trial.tags, parent=parent, begin=begin)
+        self._written[trial.trial_id] = (run_id, "")
+        metrics = [Metric(name, value, end, 0) for name, value in trial.finals.items()]
+        most = max((steps[-1] for steps, _ in trial.series.values()), default=0) or 1
+        for name, (steps, values) in trial.series.items():
+            # history.parquet keeps no clock: the points are spread over the trial's time by their steps.
+            times = begin + (end - begin) * steps // most
+            metrics += map(Metric, [name] * len(steps), values.tolist(), times.tolist(), steps.tolist())
+        while params or metrics:
+            room = _BATCH_ENTRIES - min(len(params), _BATCH_PARAMS)
+            self._client.log_batch(run_id, metrics[:room], params[:_BATCH_PARAMS], synchronous=True)
+            metrics, params = metrics[room:], params[_BATCH_PARAMS:]
+        self._client.set_terminated(run_id, RUN_STATUS[trial.status], end_time=end)
         self._written[trial.trial_id] = (run_id, trial.status)
-        return True
 
-    def mirror(self, folder: Folder) -> int:
-        """Write what is in the results folder and not there yet, end the parent run.
+    def _end(self, folder: Folder, study: Mapping[str, Any], trials: pd.DataFrame) -> None:
+        """Write the folder's files and what the arms scored, and end the parent run."""
+        from mlflow.entities import Metric, RunTag
 
-        Returns:
-            The number of trials written.
-        """
-        from mlflow.entities import RunTag
-
-        study, trials = read_document(folder), read_trials(folder)
-        self.describe(study)
         numbers = {
             name: value for name, value in (study.get("runs") or {}).items() if isinstance(value, int | float)
         }
         outcome = dict(flat({"runs": numbers, "trials": counts(trials)}))
-        with _quiet(), tempfile.TemporaryDirectory(prefix="adalayers-") as staged:
+        with tempfile.TemporaryDirectory(prefix="adalayers-") as staged:
             for name in _artifacts(folder):
-                target = Path(staged, name)
+                target, content = Path(staged, name), folder.read_bytes(name)
                 target.parent.mkdir(parents=True, exist_ok=True)
                 if name.endswith(_READABLE):
-                    target.write_text(
-                        clean(folder.read_bytes(name).decode(errors="replace")), encoding="utf-8"
-                    )
-                else:
-                    target.write_bytes(folder.read_bytes(name))
+                    content = clean(content.decode(errors="replace")).encode()
+                target.write_bytes(content)
             if self._artifacts:
                 self._refuse_links(self._artifacts, _artifacts(folder))
             self._client.log_artifacts(self._parent, staged)
             if folder.exists(REPORT):
                 outcome["mlflow.note.content"] = Path(staged, REPORT).read_text(encoding="utf-8")[:_NOTE]
-            before = self._client.get_run(self._parent).data.tags
-            # Trials that an earlier run left unfinished, say, have ended since.
-            outcome |= {name: "0" for name in before if name.startswith("trials/") and name not in outcome}
-            changed = [RunTag(name, text) for name, text in outcome.items() if before.get(name) != text]
-            self._log_to_parent([], changed)
-            self._log_arms(folder)
-        missing = [
-            {str(name): value for name, value in row.items()}
-            for row in trials[trials["status"].isin(list(RUN_STATUS))].to_dict("records")
-            if self._written.get(row["trial_id"], ("", ""))[1] != row["status"]
-        ]
-        written = 0
-        if missing:
-            history = _history(folder)
-            for row in missing:
-                written += self.write(Trial.from_row(row, history[history["trial_id"] == row["trial_id"]]))
-        with _quiet():
-            self._client.set_terminated(self._parent, _study_status(study, trials))
-        return written
+        before = self._client.get_run(self._parent).data.tags
+        # Trials that an earlier run left unfinished, say, have ended since.
+        outcome |= {name: "0" for name in before if name.startswith("trials/") and name not in outcome}
+        changed = [RunTag(name, text) for name, text in outcome.items() if before.get(name) != text]
+        self._log_to_parent([], changed)
+        results, now = StudyResults(folder), int(time.time() * 1000)
+        for row in results.arms.to_dict("records"):
+            if run_id := self._arms.get(str(row["arm"])):
+                score = f"{row['split']}/{results.study.request.metric}"
+                values = {
+                    score: row["mean"],
+                    f"{score} low": row["low"],
+                    f"{score} high": row["high"],
+                    "n": row["n"],
+                }
+                finite = {
+                    mlflow_name(name): float(value) for name, value in values.items() if not pd.isna(value)
+                }
+                metrics = [Metric(name, value, now, int(row["n"])) for name, value in finite.items()]
+                self._client.log_batch(run_id, metrics=metrics, synchronous=True)
+                self._client.set_terminated(run_id)
+        self._client.set_terminated(self._parent, _study_status(study, trials))
 
     def _refuse_links(self, root: Path, names: Sequence[str]) -> None:
         """Raise `BadInput` where a file of the parent run would be written outside `root`, which is beside a database.
@@ -242,18 +278,6 @@ class Session:
             part = slice(start, start + _BATCH_PARAMS)
             self._client.log_batch(self._parent, params=params[part], tags=tags[part], synchronous=True)
 
-    def _log_arms(self, folder: Folder) -> None:
-        """Write each arm's mean score and its interval as metrics of the parent: `test by arm/f1 <arm>`, `... low`."""
-        from mlflow.entities import Metric
-
-        study, now = StudyResults(folder), int(time.time() * 1000)
-        for row in study.arms.to_dict("records"):
-            score = f"{row['split']} by arm/{study.study.request.metric} {row['arm']}"
-            values = {score: row["mean"], f"{score} low": row["low"], f"{score} high": row["high"]}
-            finite = {mlflow_name(name): float(value) for name, value in values.items() if not pd.isna(value)}
-            metrics = [Metric(name, value, now, 0) for name, value in finite.items()]
-            self._client.log_batch(self._parent, metrics=metrics, synchronous=True)
-
     def _find_experiment(self, name: str) -> str:
         from mlflow.exceptions import MlflowException
 
@@ -268,33 +292,27 @@ class Session:
             raise Deleted(name, str(experiment.experiment_id))
         return str(experiment.experiment_id)
 
-    def _find_parent(self, run_name: str) -> str:
-        studies = self._runs("tags.`adalayers.kind` = 'study'")
-        parents = [run for run in studies if run.data.tags.get("adalayers.study") == self._key]
-        if not parents:
-            tags = {"adalayers.kind": "study", "adalayers.study": self._key}
-            return str(self._client.create_run(self._experiment, tags=tags, run_name=run_name).info.run_id)
-        first = min(parents, key=lambda run: run.info.start_time)
-        if first.info.status != "RUNNING":
-            self._client.update_run(first.info.run_id, status="RUNNING")
-        return str(first.info.run_id)
-
-    def _find_trials(self) -> dict[str, tuple[str, str]]:
-        """Return trial id -> (run id, status in trials.csv); no status where the run is only half written."""
-        return {
-            run.data.tags["adalayers.trial_id"]: (
-                run.info.run_id,
-                run.data.tags.get("status", "") if run.info.status in RUN_STATUS.values() else "",
-            )
-            for run in self._runs(f"tags.`mlflow.parentRunId` = '{self._parent}'")
-            if "adalayers.trial_id" in run.data.tags
-        }
-
-    def _runs(self, filter_string: str) -> Sequence[Any]:
-        runs: Sequence[Any] = self._client.search_runs(
-            [self._experiment], filter_string, max_results=_MOST_RUNS
+    def _find_runs(self, run_name: str) -> None:
+        """Find or make the study's run; find those of its arms and trials."""
+        found = self._client.search_runs(
+            [self._experiment], f"tags.`adalayers.study` = '{self._key}'", max_results=_MOST_RUNS
         )
-        return runs
+        parents = []
+        for run in sorted(found, key=lambda run: run.info.start_time):
+            tags = run.data.tags
+            if tags.get("adalayers.kind") == "study":
+                parents.append(run)
+            elif tags.get("adalayers.kind") == "arm":
+                self._arms[tags.get("arm", "")] = run.info.run_id
+            elif trial_id := tags.get("adalayers.trial_id"):
+                whole = run.info.status in RUN_STATUS.values()  # else it is only half written
+                self._written[trial_id] = run.info.run_id, tags.get("status", "") if whole else ""
+        if not parents:
+            self._parent = self._create("study", run_name)
+            return
+        self._parent = parents[0].info.run_id
+        if parents[0].info.status != "RUNNING":
+            self._client.update_run(self._parent, status="RUNNING")
 
 
 class Deleted(Exception):

@@ -37,6 +37,7 @@ _TAG_LENGTH = 5000
 class Trial:
     """A trial as MLflow takes it, small enough to wait for a server that is down.
 
+    of_arm: names of the params that all trials of its arm share
     finals: name -> value of the trial's row
     series: name -> (steps, values), thinned
     """
@@ -46,6 +47,7 @@ class Trial:
     seconds: float
     params: dict[str, str]
     tags: dict[str, str]
+    of_arm: frozenset[str]
     finals: dict[str, float]
     series: dict[str, tuple[np.ndarray, np.ndarray]]
 
@@ -71,6 +73,10 @@ class Trial:
             seconds=_number(row.get("seconds")) or 0.0,
             params={mlflow_name(name): text[:_PARAM_LENGTH] for name, text in params.items() if text},
             tags={name: text[:_TAG_LENGTH] for name, text in tags.items() if text},
+            of_arm=frozenset(
+                mlflow_name(name.removeprefix("config/")) for name in row if name.startswith("config/")
+            )
+            | {"arm", "fusion"},
             finals=finals,
             series=_series(history),
         )
@@ -84,9 +90,14 @@ def run_name(trial: Trial, symbols: Mapping[str, str]) -> str:
     arm, seed = trial.params.get("arm"), trial.params.get("seed", "")
     if trial.params.get("stage") != "confirm" or not arm:
         return f"search {trial.trial_id}"
+    return f"{in_symbols(arm, symbols)} seed {seed:0>3}"[:_NAME_LENGTH]
+
+
+def in_symbols(arm: str, symbols: Mapping[str, str]) -> str:
+    """Return an arm's name with factors by their symbols."""
     for name, symbol in symbols.items():
         arm = re.sub(rf"\b{re.escape(name)}=", f"{symbol}=", arm)
-    return f"{arm} seed {seed:0>3}"[:_NAME_LENGTH]
+    return arm[:_NAME_LENGTH]
 
 
 def symbols(study: Mapping[str, Any]) -> dict[str, str]:
@@ -97,15 +108,16 @@ def symbols(study: Mapping[str, Any]) -> dict[str, str]:
 
 
 def runs_view(study_key: str, metric: str) -> str:
-    """Return what MLflow's page of runs is to show of a study: all arms, each with its runs, scores as columns."""
+    """Return what MLflow's page of runs is to show of a study: its arms, with their mean scores and intervals."""
     name = "attributes.`Run Name`"
-    scores = [f"metrics.`{part}/{metric}`" for part in ("test", "val")]
+    scores = [
+        f"metrics.`{split}/{metric}{end}`" for split in ("test", "val") for end in ("", " low", " high")
+    ]
     view = {
-        "searchFilter": f"tags.`adalayers.study` = '{study_key}'",
-        "selectedColumns": [*scores, "metrics.`mix/entropy`", "params.`seed`", "params.`arm`"],
+        "searchFilter": f"tags.`adalayers.study` = '{study_key}' and tags.`adalayers.kind` = 'arm'",
+        "selectedColumns": [*scores, "metrics.`n`"],
         "columnOrder": [name],
         "columnWidths": {name: 330},
-        "groupBy": {"aggregateFunction": "average", "groupByKeys": [{"mode": "param", "groupByData": "arm"}]},
         "runsHiddenMode": "SHOW_ALL",  # else charts are of the first ten
     }
     return json.dumps(view)

@@ -154,8 +154,9 @@ class RunningCase:
         self.log = RunLog(case.before.runs, self.record, self._environment, request)
         # Before the first row: rows that nothing tells of are refused by the next run.
         whole = case.before.runs.state == "finished" and not self.agenda.remaining()
-        self._mirror.start(self._write("finished" if whole else "running"))
+        self._write("finished" if whole else "running")
         self.record.write()
+        self._mirror.changed()
         best = self.record.best()
         best_score = None if best is None else self.record.score(best)
         self._progress = TrialProgress(data.metric, case.plan.base.epochs, best=best_score)
@@ -195,7 +196,7 @@ class RunningCase:
     def _keep(self, row: dict[str, Any]) -> None:
         if self.record.written:
             self._write("running")  # so that a run that is killed is counted by the next
-        self._mirror.trial(row, self.record.history(row["trial_id"]))
+        self._mirror.changed()
 
     def close(self, state: str) -> StudyOutcome:
         """Write the case's files whole."""

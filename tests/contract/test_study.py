@@ -238,8 +238,11 @@ def test_mlflow_has_one_parent_and_a_nested_run_per_trial(study):
     folder, output, _ = study
     runs = mlflow_runs(output)
     parents = [r for r in runs if "mlflow.parentRunId" not in r.data.tags]
-    nested = [r for r in runs if "mlflow.parentRunId" in r.data.tags]
+    nested = [r for r in runs if r.data.tags["adalayers.kind"] == "trial"]
+    arms = {r.data.tags["arm"]: r for r in runs if r.data.tags["adalayers.kind"] == "arm"}
     assert len(parents) == 1
+    assert set(arms) == set(table(folder).query("stage == 'confirm'")["arm"])
+    assert arms["uniform"].data.metrics["n"] == 2
     assert parents[0].info.status == "FINISHED"
     assert sorted(r.data.tags["adalayers.trial_id"] for r in nested) == sorted(table(folder)["trial_id"])
     assert {"uniform seed 001", "uniform seed 002"} <= {r.info.run_name for r in nested}

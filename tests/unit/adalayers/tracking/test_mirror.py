@@ -130,23 +130,13 @@ def _no_server_named(monkeypatch):
         monkeypatch.delenv(name, raising=False)
 
 
-def mirror_of(uri: str) -> Mirror:
-    return Mirror(uri, **NAMES)
+def mirrored(uri: str, folder: Folder, timeout: float = 60) -> list[str]:
+    """Mirror a study's end; return what is said of it."""
+    return Mirror(uri, folder, **NAMES).finish(timeout=timeout)
 
 
-def mirrored(
-    uri: str, folder: Folder, *rows: dict[str, Any], study: dict[str, Any] = STUDY, timeout: float = 60
-) -> list[str]:
-    """Mirror a study's trials and its end; return what is said of it."""
-    mirror = mirror_of(uri)
-    mirror.start(study)
-    for each in rows:
-        mirror.trial(each, history(each.get("trial_id", "")))
-    return mirror.finish(folder, timeout=timeout)
-
-
-def runs(uri: str) -> tuple[Any, dict[str, Any]]:
-    """Return the one parent run and trial id -> nested run."""
+def runs(uri: str, arms: dict[str, Any] | None = None) -> tuple[Any, dict[str, Any]]:
+    """Return the one parent run and trial id -> its run, below the parent or its arm's; `arms` is filled by name."""
     from mlflow import MlflowClient
 
     client = MlflowClient(tracking_uri=uri)
@@ -154,10 +144,15 @@ def runs(uri: str) -> tuple[Any, dict[str, Any]]:
     assert experiment is not None
     found = client.search_runs([experiment.experiment_id])
     (parent,) = [run for run in found if "mlflow.parentRunId" not in run.data.tags]
-    nested = [run for run in found if run.data.tags.get("mlflow.parentRunId") == parent.info.run_id]
-    assert len(nested) == len(found) - 1
-    assert len({run.data.tags["adalayers.trial_id"] for run in nested}) == len(nested), "a trial has two runs"
-    return parent, {run.data.tags["adalayers.trial_id"]: run for run in nested}
+    of_arms = {run.data.tags["arm"]: run for run in found if run.data.tags["adalayers.kind"] == "arm"}
+    trials = [run for run in found if run.data.tags.get("adalayers.trial_id")]
+    for run in (*trials, *of_arms.values()):
+        confirmed = run in trials and run.data.tags.get("stage") == "confirm"
+        above = of_arms[run.data.tags["arm"]] if confirmed else parent
+        assert run.data.tags["mlflow.parentRunId"] == above.info.run_id
+    assert len({run.data.tags["adalayers.trial_id"] for run in trials}) == len(trials), "a trial has two runs"
+    (arms if arms is not None else {}).update(of_arms)
+    return parent, {run.data.tags["adalayers.trial_id"]: run for run in trials}
 
 
 def points(uri: str, run: Any, name: str) -> list[tuple[int, float]]:
@@ -170,7 +165,7 @@ def points(uri: str, run: Any, name: str) -> list[tuple[int, float]]:
 def test_what_was_unfinished_and_has_ended_is_counted_so(folder, fresh_uri):
     for rows in ([row("t1"), row("t2", "unfinished")], [row("t1"), row("t2")]):
         write_folder(folder, rows)
-        mirrored(fresh_uri, folder, *rows)
+        mirrored(fresh_uri, folder)
     tags = runs(fresh_uri)[0].data.tags
     assert (tags["trials/search/completed"], tags["trials/search/unfinished"]) == ("2", "0")
 
@@ -189,10 +184,11 @@ def test_a_study_becomes_a_parent_run_with_a_nested_run_per_trial(folder, fresh_
         ),
     ]
     write_folder(folder, rows)
-    assert mirrored(uri, folder, *rows) == []
+    assert mirrored(uri, folder) == []
     assert capfd.readouterr() == ("", "")
 
-    parent, nested = runs(uri)
+    arms: dict[str, Any] = {}
+    parent, nested = runs(uri, arms)
     assert parent.info.run_name == "minilm-cola"
     assert parent.info.status == "KILLED"  # t5 never ended
     assert parent.data.params["request/metric"] == "f1"
@@ -201,13 +197,15 @@ def test_a_study_becomes_a_parent_run_with_a_nested_run_per_trial(folder, fresh_
     assert parent.data.params["request/address"] == "ray://***@head:1"
     assert parent.data.params["environment/hub_token"] == "***"
     assert parent.data.tags["adalayers.study"] == "study-1"
+    assert parent.data.metrics == {}, "counts would be drawn as charts"
+    (core,) = arms.values()
+    assert (core.info.run_name, core.info.status) == ("core", "FINISHED")
     limits = {
-        "test by arm/f1 core low": pytest.approx(0.6037, abs=1e-4),
-        "test by arm/f1 core high": pytest.approx(0.9963, abs=1e-4),
+        "test/f1 low": pytest.approx(0.6037, abs=1e-4),
+        "test/f1 high": pytest.approx(0.9963, abs=1e-4),
     }
-    assert parent.data.metrics == {"test by arm/f1 core": pytest.approx(0.8), **limits}, (
-        "counts would be drawn as charts"
-    )
+    assert core.data.metrics == {"test/f1": pytest.approx(0.8), **limits, "n": 5}
+    assert core.data.params == {"alpha": "4", "mix": "learned", "arm": "core"}
     assert parent.data.tags["runs/analyses"] == "2"
     assert parent.data.tags["trials/search/unfinished"] == "1"
     assert parent.data.tags["mlflow.source.name"] == "studies/alpha_lambda.py"
@@ -233,7 +231,7 @@ def test_a_study_becomes_a_parent_run_with_a_nested_run_per_trial(folder, fresh_
         "best_epoch": "1",
         "cost/training": "1.5",
     }
-    for run in (parent, first):
+    for run in (parent, first, core):
         (used,) = run.inputs.dataset_inputs
         assert (used.dataset.name, used.dataset.digest) == ("cola", "0123456789abcdef")
     assert first.info.run_name == "search t1"
@@ -241,7 +239,7 @@ def test_a_study_becomes_a_parent_run_with_a_nested_run_per_trial(folder, fresh_
     from mlflow import MlflowClient
 
     view = MlflowClient(uri).get_experiment(first.info.experiment_id).tags["mlflow.sharedViewState.study-1"]
-    assert {"metrics.`test/f1`", "params.`arm`"} <= set(json.loads(view)["selectedColumns"])
+    assert {"metrics.`test/f1 low`", "metrics.`n`"} <= set(json.loads(view)["selectedColumns"])
     symbols = mlflow_values.symbols(STUDY)
     named = mlflow_values.Trial.from_row(
         row("t", stage="confirm", arm="k=8 entropy_weight=0"), pd.DataFrame()
@@ -282,45 +280,41 @@ def test_a_study_becomes_a_parent_run_with_a_nested_run_per_trial(folder, fresh_
 
 def test_a_second_run_of_a_study_continues_the_first(folder, uri):
     write_folder(folder, [row("t1"), row("t2", "failed")])
-    assert mirrored(uri, folder, row("t1"), row("t2", "failed")) == []
+    assert mirrored(uri, folder) == []
     before, nested = runs(uri)
     assert before.info.status == "FINISHED"
     kept = nested["t1"].info.run_id
 
     more = STUDY | {"request": STUDY["request"] | {"trials": 8}}  # type: ignore[operator]
-    write_folder(folder, [row("t1"), row("t2"), row("t3")], more)
-    # t2 failed and was tried again; t3 is only in the folder
-    assert mirrored(uri, folder, row("t1"), row("t2"), row("t2"), study=more) == []
+    write_folder(folder, [row("t1"), row("t2"), row("t3")], more)  # t2 failed and was tried again
+    assert mirrored(uri, folder) == []
 
     parent, nested = runs(uri)
     assert parent.info.run_id == before.info.run_id
     assert parent.data.params["request/trials"] == "4"
     assert parent.data.tags["request/trials"] == "8"
     assert nested["t1"].info.run_id == kept
-    assert {name: run.info.status for name, run in nested.items()} == dict.fromkeys(
-        ["t1", "t2", "t3"], "FINISHED"
-    )
+    assert {run.info.status for run in nested.values()} == {"FINISHED"}
     assert points(uri, nested["t2"], "curve/val/f1") == [(10, 0.75), (20, 0.5)]
     assert sync(folder, uri) == 0
 
 
-def test_a_study_that_died_is_continued_and_a_half_written_trial_written_again(folder, uri):
+def test_while_trials_run_those_that_have_ended_are_written(folder, uri, monkeypatch):
+    """By a process that died, which also left a trial half written; the next one writes that from its start."""
     from mlflow import MlflowClient
 
     write_folder(folder, [row("t1")])
-    session = mlflow_session.Session(uri, **NAMES)
-    session.describe(STUDY)
-    parent, _ = runs(uri)
-    assert parent.info.status == "RUNNING"
-    tags = {"adalayers.trial_id": "t1", "status": "completed", "mlflow.parentRunId": parent.info.run_id}
-    half = MlflowClient(tracking_uri=uri).create_run(parent.info.experiment_id, tags=tags, run_name="t1")
+    assert mlflow_session.Session(uri, **NAMES).mirror(folder, last=False) == 1
+    parent, nested = runs(uri)
+    assert (parent.info.status, [*nested]) == ("RUNNING", ["t1"])
+    half = MlflowClient(tracking_uri=uri)
+    half.update_run(nested["t1"].info.run_id, status="RUNNING")
 
     assert sync(folder, uri) == 1
-    after, nested = runs(uri)
+    after, again = runs(uri)
     assert after.info.run_id == parent.info.run_id
-    assert after.info.status == "FINISHED"
-    assert nested["t1"].info.status == "FINISHED"
-    assert nested["t1"].info.run_id != half.info.run_id
+    assert after.info.status == again["t1"].info.status == "FINISHED"
+    assert again["t1"].info.run_id != nested["t1"].info.run_id
 
 
 def test_sync_survives_missing_history_and_names_a_folder_that_is_none(folder, uri):
@@ -383,7 +377,7 @@ def test_a_user_s_own_active_run_is_left_alone(folder, uri, tmp_path, monkeypatc
     try:
         with mlflow.start_run() as theirs:
             write_folder(folder, [row("t1")])
-            assert mirrored(uri, folder, row("t1")) == []
+            assert mirrored(uri, folder) == []
             active = mlflow.active_run()
             assert active is not None
             assert active.info.run_id == theirs.info.run_id
@@ -401,10 +395,9 @@ def test_long_histories_are_thinned_and_long_batches_split(folder, uri):
         long[f"mix/weight_{layer:02}"] = steps / 5000
     wide = {f"config/h{n:03}": "x" * 1000 for n in range(230)}
     write_folder(folder, [row("t1")])
-    session = mlflow_session.Session(uri, **NAMES)
-    twice = pd.concat([long, long.tail(1)])  # one step evaluated twice
-    trial = mlflow_values.Trial.from_row(row("t1") | wide, twice)
-    assert session.write(trial)
+    write_trials(folder, [row("t1") | wide])
+    folder.write_parquet("history.parquet", pd.concat([long, long.tail(1)]))  # one step evaluated twice
+    assert sync(folder, uri) == 1
     _, nested = runs(uri)
     weights = points(uri, nested["t1"], "curve/mix/weight_11")
     assert len(weights) <= mlflow_values.SERIES_POINTS
@@ -414,19 +407,13 @@ def test_long_histories_are_thinned_and_long_batches_split(folder, uri):
 
 
 def test_a_dead_server_neither_stops_nor_slows_the_study(closed, folder, uri, capfd):
-    rows = [row("t1"), row("t2")]
-    write_folder(folder, rows)
+    write_folder(folder, [row("t1"), row("t2")])
     dead = f"http://me:hunter2@{closed}"
-    mirror = mirror_of(dead)
+    mirror = Mirror(dead, folder, **NAMES)
     began = time.monotonic()
-    mirror.start(STUDY)
+    mirror.changed()
     assert time.monotonic() - began < 0.2
-    for each in rows:
-        began = time.monotonic()
-        mirror.trial(each, history(each["trial_id"]))
-        assert time.monotonic() - began < 0.2
-    began = time.monotonic()
-    (sentence,) = mirror.finish(folder, timeout=20)
+    (sentence,) = mirror.finish(timeout=20)
     assert time.monotonic() - began < 20
     assert "could not be written (ConnectionRefusedError" in sentence
     assert f"`adalayers sync {folder.uri}` writes what is missing" in sentence
@@ -446,7 +433,7 @@ def test_a_server_that_never_answers_is_given_up_in_time(silent, folder):
 
     write_folder(folder, [row("t1")])
     began = time.monotonic()
-    (sentence,) = mirrored(f"http://{silent}", folder, row("t1"), timeout=3)
+    (sentence,) = mirrored(f"http://{silent}", folder, timeout=3)
     assert time.monotonic() - began < 4
     assert "(no answer within 3 s): the study is not wholly tracked" in sentence
 
@@ -463,37 +450,38 @@ def test_what_failed_is_kept_and_written_when_the_server_is_back(folder, uri, mo
         return open_session(*args, **kwargs)
 
     monkeypatch.setattr(tracking, "Session", session)
-    mirror = mirror_of(uri)
-    mirror.start(STUDY)
+    mirror = Mirror(uri, folder, **NAMES)
+    mirror.changed()
     assert failed.wait(10)
-    mirror.trial(row("t1"), history("t1"))
+    mirror.changed()
     time.sleep(0.3)
     assert len(attempts) == 1, "a server that failed is left alone"
-    assert mirror.finish(folder) == []
+    assert mirror.finish() == []
     assert len(attempts) == 2
     assert sorted(runs(uri)[1]) == ["t1"]
 
 
 def test_a_trial_that_is_refused_does_not_hold_up_the_others(folder, uri, monkeypatch):
-    write = mlflow_session.Session.write
+    write = mlflow_session.Session._write
 
-    def picky(session: mlflow_session.Session, trial: mlflow_values.Trial) -> bool:
+    def picky(session: mlflow_session.Session, trial: mlflow_values.Trial) -> None:
         if trial.trial_id == "t1":
             raise ValueError("no such thing")
-        return write(session, trial)
+        write(session, trial)
 
-    monkeypatch.setattr(mlflow_session.Session, "write", picky)
+    monkeypatch.setattr(mlflow_session.Session, "_write", picky)
     write_folder(folder, [row("t1"), row("t2")])
-    (sentence,) = mirrored(uri, folder, row("t1"), row("t2"), {"status": "completed"})  # of no trial
+    (sentence,) = mirrored(uri, folder)
     assert "(ValueError: no such thing): the study is not wholly tracked" in sentence
-    assert sorted(runs(uri)[1]) == ["t2"]
+    parent, trials = runs(uri)
+    assert (parent.info.status, sorted(trials)) == ("FINISHED", ["t2"])
 
 
 def test_importing_the_module_and_tracking_nothing_import_no_mlflow():
     code = (
-        "import sys, pandas, adalayers.tracking.mirror as t; from adalayers.storage.folder import Folder\n"
-        "m = t.Mirror('none', experiment='e', run_name='r', study_key='k')\n"
-        "m.start({}); m.trial({'status': 'completed'}, pandas.DataFrame()); m.finish(Folder('x'))\n"
+        "import sys, adalayers.tracking.mirror as t; from adalayers.storage.folder import Folder\n"
+        "m = t.Mirror('none', Folder('x'), experiment='e', run_name='r', study_key='k')\n"
+        "m.changed(); m.finish()\n"
         "assert not {'mlflow', 'torch', 'ray', 'sqlalchemy'} & set(sys.modules)"
     )
     subprocess.run([sys.executable, "-c", code], check=True)
@@ -583,16 +571,15 @@ def mlflow_command(said: str) -> None:
 def test_a_deleted_experiment_is_told_before_the_first_trial_and_the_advice_works(folder, uri, monkeypatch):
     from mlflow import MlflowClient
 
+    Mirror(uri, folder, **NAMES).check()
     write_folder(folder, [row("t1")])
-    mirror_of(uri).check()
     client = MlflowClient(tracking_uri=uri)
     client.delete_experiment(client.get_experiment_by_name("alpha_lambda").experiment_id)
     with pytest.raises(BadInput, match="its experiment 'alpha_lambda' was deleted") as refused:
-        mirror_of(uri).check()
+        Mirror(uri, folder, **NAMES).check()
     with pytest.raises(BadInput, match="experiments restore"):
         sync(folder, uri)
     mlflow_command(str(refused.value))
-    mirror_of(uri).check()
     assert sync(folder, uri) == 1
 
 
@@ -611,7 +598,7 @@ def test_a_database_of_an_older_mlflow_is_told_first(folder, uri):
     with pytest.raises(
         BadInput, match="make a copy of the database, then `mlflow db upgrade 'sqlite:"
     ) as refused:
-        mirror_of(uri).check()
+        Mirror(uri, folder, **NAMES).check()
     stamp(uri, head.revision)  # its tables are of the head, which the command then leaves as they are
     mlflow_command(str(refused.value))
 
@@ -630,15 +617,14 @@ def test_a_database_that_this_mlflow_cannot_write_is_told_first(content, said, f
     else:
         stamp(uri, "0" * 12)
     with pytest.raises(BadInput, match=said + r", or give another --tracking-uri \(none turns MLflow off\)"):
-        mirror_of(uri).check()
+        Mirror(uri, folder, **NAMES).check()
 
 
 def test_a_server_that_is_down_keeps_no_study_from_beginning(closed, folder, capfd):
-    mirror = mirror_of(f"http://me:hunter2@{closed}/?token=swordfish")
+    mirror = Mirror(f"http://me:hunter2@{closed}/?token=swordfish", folder, **NAMES)
     mirror.check()
-    mirror.start(STUDY)
     write_folder(folder, [row("t1")])
-    said = "".join([*mirror.finish(folder, timeout=20), *capfd.readouterr()])
+    said = "".join([*mirror.finish(timeout=20), *capfd.readouterr()])
     assert "the study goes on without it" in said
     assert "hunter2" not in said
     assert "swordfish" not in said

@@ -70,7 +70,7 @@ def test_a_finished_case_with_nothing_left_stays_so_until_it_is_closed(world, tm
         case=dataclasses.replace(case, before=before),
         features=FeaturePlan("live", "a test"),
         data=data,
-        mirror=Mirror("none", experiment="", run_name="", study_key=""),
+        mirror=Mirror("none", case.folder, experiment="", run_name="", study_key=""),
     )
     RunningCase(STUDY, ready, flags.study, reports=None)
     assert case.folder.read_json("study.json")["runs"]["state"] == state
