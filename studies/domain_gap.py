@@ -61,7 +61,7 @@ STUDY = Study(
             canonical=dataset_id,
         ),
     ),
-    measures=("vocabulary", "proxy_a", "masked_lm"),
+    measures=("proxy_a",),
 )
 
 if __name__ == "__main__":

@@ -5,15 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from adalayers.backbones.loading import shared_backbone
-from adalayers.measures import masked_lm, proxy_a, variability, vocabulary
+from adalayers.measures import proxy_a, variability
 from adalayers.measures.case_data import CaseData
 from adalayers.results.measures import Measured, measured, write_measures
 from adalayers.storage.folder import Folder
 
 MEASURES: dict[str, Callable[[CaseData], Measured]] = {
-    "vocabulary": vocabulary.measure,
     "proxy_a": proxy_a.measure,
-    "masked_lm": masked_lm.measure,
     "variability": variability.measure,
 }
 

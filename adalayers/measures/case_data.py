@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from adalayers.backbones.sources import require_base_model
-from adalayers.backbones.tokens import Encoded, load_tokenizer
+from adalayers.backbones.tokens import Encoded
 from adalayers.data.prepare import Prepared, prepare
 from adalayers.features.features import LiveFeatures
 
@@ -70,11 +70,6 @@ class CaseData:
     def encoded(self) -> Encoded:
         """The training examples of the case in tokens."""
         return self.prepared.encoded["train"]
-
-    @functools.cached_property
-    def special(self) -> np.ndarray:
-        """The token ids that are no part of a text, int64."""
-        return np.array(sorted(load_tokenizer(self.prepared.source).all_special_ids), dtype=np.int64)
 
     def features(self, encoded: Encoded) -> LiveFeatures:
         """Return all hidden states of such examples, computed when they are read."""

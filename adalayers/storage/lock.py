@@ -1,8 +1,8 @@
 """One driver at a time on a results folder.
 
-On a disk: a lock next to the folder, which the system lets go with the process that holds it, however that ends. At
-a URI: a lease next to it, renewed as long as the process lives. Both are next to the folder and not in it, because
-`--fresh` renames it.
+A file next to the folder (not in it, because `--fresh` renames it) says who works on it. On a disk a lock beside that
+counts, which the system lets go with the process that holds it, however that ends; at a URI the time in the file, which
+is renewed as long as the process lives.
 """
 
 from __future__ import annotations
@@ -11,25 +11,25 @@ import contextlib
 import datetime
 import logging
 import os
+import secrets
 import socket
 import threading
 import time
-import uuid
-from collections.abc import Callable, Iterator, Mapping
-from typing import Any, NoReturn
+from collections.abc import Iterator, Mapping
+from typing import Any
 
 from filelock import FileLock, Timeout
 
-from adalayers.errors import BadInput, CannotWrite
+from adalayers.errors import BadInput, CannotWrite, Unreachable
 from adalayers.storage.folder import Folder
 from adalayers.storage.redaction import redacted
 
 logger = logging.getLogger(__name__)
 
 RENEW_SECONDS, STALE_SECONDS = 30.0, 120.0
-"""How often a lease is renewed, and after how long without it counts for nothing."""
+"""How often a stamp at a URI is renewed, and after how long it counts for nothing."""
 SETTLE_SECONDS = 2.0
-"""Of two drivers that take a lease at once, the one that is still named after so long has it."""
+"""Of two drivers that begin at once at a URI, which has no lock, the one that is named after so long goes on."""
 
 
 @contextlib.contextmanager
@@ -51,15 +51,16 @@ def one_driver(folder: Folder, command: str) -> Iterator[None]:
         "since": datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds"),
         "command": command,
     }
-    with (_locked if folder.is_local else _leased)(folder.parent(), folder.name, folder.uri, driver):
+    holding = _locked if folder.is_local else _stamped
+    with holding(folder, folder.parent(), f".{folder.name}.driver.json", driver):
         for below in ("", "best", "figures"):
             folder.tidy(below)
         yield
 
 
 @contextlib.contextmanager
-def _locked(parent: Folder, name: str, uri: str, driver: Mapping[str, Any]) -> Iterator[None]:
-    driver_file, path = f".{name}.driver.json", parent.path(f".{name}.lock")
+def _locked(folder: Folder, parent: Folder, name: str, driver: Mapping[str, Any]) -> Iterator[None]:
+    path = parent.path(f".{folder.name}.lock")
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         if path.is_symlink():  # some releases of filelock empty what it points to
@@ -67,91 +68,61 @@ def _locked(parent: Folder, name: str, uri: str, driver: Mapping[str, Any]) -> I
         lock = FileLock(path)
         lock.acquire(timeout=0)
     except Timeout:
-        raise _taken(uri, _read(parent, driver_file)) from None
+        raise _taken(folder, _read(parent, name)) from None
     except OSError as error:
         raise CannotWrite(
-            f"wanted to write results to {uri}, which cannot be done ({error.strerror or error}); "
+            f"wanted to write results to {folder.uri}, which cannot be done ({error.strerror or error}); "
             "choose another --output"
         ) from error
     try:
-        parent.write_json(driver_file, driver)
+        parent.write_json(name, driver)
         yield
     finally:
         with contextlib.suppress(OSError, BadInput):
-            parent.delete(driver_file)
+            parent.delete(name)
         lock.release()
 
 
 @contextlib.contextmanager
-def _leased(parent: Folder, name: str, uri: str, driver: Mapping[str, Any]) -> Iterator[None]:
-    lease = Lease(parent, f".{name}.lease.json", uri, driver)
-    lease.take()
-    stop = threading.Event()
-    renewing = threading.Thread(target=lease.renew_until, args=(stop,), name="adalayers-lease", daemon=True)
+def _stamped(folder: Folder, parent: Folder, name: str, driver: Mapping[str, Any]) -> Iterator[None]:
+    """Stamp the folder while the block runs. Clocks of the machines must agree to within a minute."""
+    driver = {**driver, "id": secrets.token_hex(8)}
+
+    def other() -> dict[str, Any] | None:
+        stamp = _read(parent, name)
+        told = stamp.get("time")
+        fresh = isinstance(told, int | float) and time.time() - told < STALE_SECONDS
+        return stamp if fresh and stamp.get("id") != driver["id"] else None
+
+    def stamp() -> None:
+        if (driving := other()) is not None:
+            raise _taken(folder, driving)
+        parent.write_json(name, {**driver, "time": time.time()})
+
+    def renew() -> None:
+        while not ended.wait(RENEW_SECONDS):
+            try:
+                stamp()
+            except Unreachable:  # later, perhaps
+                continue
+            except BadInput as error:  # a driver that stood still for too long must not write another word
+                logger.error(f"error: {error}; this run stood still for too long and writes nothing more")
+                os._exit(2)
+
+    ended = threading.Event()
+    stamp()
+    time.sleep(SETTLE_SECONDS)
+    stamp()
+    renewing = threading.Thread(target=renew, name="adalayers-stamp", daemon=True)
     renewing.start()
     try:
         yield
     finally:
-        stop.set()
+        ended.set()
         renewing.join()
-        lease.give_back()
-
-
-class Lease:
-    """A file that says who works on a folder at a URI, and when it last said so.
-
-    Clocks of the machines must agree to within a minute. An object store has no lock: two drivers that start within
-    the same moment are told apart by who is named `SETTLE_SECONDS` later.
-    """
-
-    def __init__(self, parent: Folder, name: str, uri: str, driver: Mapping[str, Any]):
-        self._parent, self._name, self._uri = parent, name, uri
-        self._driver = {**driver, "id": uuid.uuid4().hex}
-
-    def take(self) -> None:
-        """Take the lease. Raises `BadInput` where another driver has it."""
-        self._refuse_another()
-        self._write()
-        time.sleep(SETTLE_SECONDS)
-        self._refuse_another()
-
-    def renew_until(self, stop: threading.Event, lost: Callable[[], NoReturn] | None = None) -> None:
-        """Renew the lease until `stop` is set; where another driver has taken it, call `lost`, or end the process.
-
-        A driver that stood still for longer than a lease lasts must not write another word.
-        """
-        while not stop.wait(RENEW_SECONDS):
-            try:
-                lease = self._other()
-                if lease is None:
-                    self._write()
-                    continue
-            except (OSError, BadInput):  # the store is out of reach: later, perhaps
-                continue
-            logger.error(
-                f"error: {_taken(self._uri, lease)}; this run stood still for too long and writes nothing more"
-            )
-            (lost or (lambda: os._exit(2)))()
-
-    def give_back(self) -> None:
-        """Let the next driver in at once."""
         with contextlib.suppress(OSError, BadInput):
-            if self._other() is None:
-                self._parent.delete(self._name)
-
-    def _refuse_another(self) -> None:
-        if (lease := self._other()) is not None:
-            raise _taken(self._uri, lease)
-
-    def _other(self) -> dict[str, Any] | None:
-        """Return what another driver's lease says, None where there is none that counts."""
-        lease = _read(self._parent, self._name)
-        renewed = lease.get("renewed")
-        fresh = isinstance(renewed, int | float) and time.time() - renewed < STALE_SECONDS
-        return lease if fresh and lease.get("id") != self._driver["id"] else None
-
-    def _write(self) -> None:
-        self._parent.write_json(self._name, {**self._driver, "renewed": time.time()})
+            if other() is None:
+                parent.delete(name)
 
 
 def _read(parent: Folder, name: str) -> dict[str, Any]:
@@ -163,7 +134,7 @@ def _read(parent: Folder, name: str) -> dict[str, Any]:
     return dict(document) if isinstance(document, Mapping) else {}
 
 
-def _taken(uri: str, driver: Mapping[str, Any]) -> BadInput:
+def _taken(folder: Folder, driver: Mapping[str, Any]) -> BadInput:
     named = {
         key: " ".join(str(driver[key]).split())
         for key in ("pid", "host", "since", "command")
@@ -175,6 +146,6 @@ def _taken(uri: str, driver: Mapping[str, Any]) -> BadInput:
         else "another process"
     )
     return BadInput(
-        f"wanted {redacted(uri)} for this run alone, {who} works on it; wait until that one ends or stop it, or take "
-        "another folder with --label NAME"
+        f"wanted {redacted(folder.uri)} for this run alone, {who} works on it; wait until that one ends or stop it, or "
+        "take another folder with --label NAME"
     )

@@ -1,4 +1,4 @@
-"""One driver at a time: a lock that dies with its process, and a lease where there is no lock."""
+"""One driver at a time: a lock that dies with its process, and a stamp where there is no lock."""
 
 import signal
 import subprocess
@@ -13,7 +13,7 @@ from pyarrow import fs
 from adalayers.errors import BadInput
 from adalayers.storage import lock
 from adalayers.storage.folder import Folder
-from adalayers.storage.lock import Lease, one_driver
+from adalayers.storage.lock import one_driver
 
 ROOT = Path(__file__).parents[4]
 DRIVER = """
@@ -102,7 +102,7 @@ def test_a_place_that_cannot_be_written_is_bad_input(tmp_path):
         pass
 
 
-# A lease
+# A stamp
 
 
 @pytest.fixture
@@ -110,75 +110,74 @@ def store(tmp_path, monkeypatch):
     """A folder that is not on this machine's disk, as far as anyone can tell."""
     there = Folder(tmp_path)
     there._fs, there.is_local = fs.SubTreeFileSystem("/", there._fs), False
-    monkeypatch.setattr(lock, "Folder", lambda uri: there)
+    there._base = "s3://user:secret@bucket"
     monkeypatch.setattr(lock, "SETTLE_SECONDS", 0.01)
     monkeypatch.setattr(lock, "RENEW_SECONDS", 0.05)
+    monkeypatch.setattr(Folder, "parent", lambda self: there)
     return there
 
 
-def lease(store, pid):
-    return Lease(
-        store,
-        ".study.lease.json",
-        "s3://user:secret@bucket/study",
-        {"host": "far", "pid": pid, "since": "then", "command": "python studies/x.py"},
-    )
+def stamped(store, **more):
+    driver = {"host": "far", "pid": 1, "since": "then", "command": "python studies/x.py", "id": "other"}
+    store.write_json(STAMP, {**driver, "time": time.time(), **more})
 
 
-def test_a_lease_keeps_the_second_driver_out_while_it_is_renewed(store):
+STAMP = ".study.driver.json"
+
+
+def test_a_stamp_keeps_the_second_driver_out_while_it_is_renewed(store):
     with one_driver(store.child("study"), "python studies/x.py"):
-        first = store.read_json(".study.lease.json")["renewed"]
+        first = store.read_json(STAMP)["time"]
         time.sleep(0.5)
-        assert store.read_json(".study.lease.json")["renewed"] > first
-        with pytest.raises(BadInput, match=r"process \d+ on .* \(python studies/x\.py\) works on it"):
-            lease(store, 2).take()
-    assert not store.exists(".study.lease.json")
-    lease(store, 2).take()
-
-
-def test_a_lease_that_is_not_renewed_is_stale(store, monkeypatch):
-    lease(store, 1).take()
-    with pytest.raises(BadInput, match="process 1 on far, since then") as refused:
-        lease(store, 2).take()
+        assert store.read_json(STAMP)["time"] > first
+        with (
+            pytest.raises(
+                BadInput, match=r"process \d+ on .* \(python studies/x\.py\) works on it"
+            ) as refused,
+            one_driver(store.child("study"), "y"),
+        ):
+            pass
     assert "secret" not in str(refused.value)
-    monkeypatch.setattr(lock, "STALE_SECONDS", 0.0)
-    lease(store, 2).take()
-    assert store.read_json(".study.lease.json")["pid"] == 2
+    assert not store.exists(STAMP)
 
 
-def test_of_two_that_take_a_lease_at_once_one_has_it(store, monkeypatch):
+@pytest.mark.parametrize("damage", [{"time": 0.0}, b"", b"{", b"[]", b'{"time": "now"}'])
+def test_a_stamp_that_is_old_or_damaged_keeps_nobody_out(store, damage):
+    if isinstance(damage, bytes):
+        store.write_bytes(STAMP, damage)
+    else:
+        stamped(store, **damage)
+    with one_driver(store.child("study"), "x"):
+        assert store.read_json(STAMP)["command"] == "x"
+
+
+def test_of_two_that_begin_at_once_one_goes_on(store, monkeypatch):
     monkeypatch.setattr(lock, "SETTLE_SECONDS", 0.3)
-    outcome = []
+    outcome, done = [], threading.Event()
 
-    def take(pid):
+    def drive(number):
         try:
-            lease(store, pid).take()
-            outcome.append(pid)
+            with one_driver(store.child("study"), str(number)):
+                outcome.append(str(number))
+                done.wait(5)
         except BadInput:
             pass
 
-    drivers = [threading.Thread(target=take, args=(pid,)) for pid in range(4)]
+    drivers = [threading.Thread(target=drive, args=(number,)) for number in range(4)]
     for driver in drivers:
         driver.start()
+    time.sleep(1.5)
+    assert outcome == [store.read_json(STAMP)["command"]]
+    done.set()
     for driver in drivers:
         driver.join()
-    assert outcome == [store.read_json(".study.lease.json")["pid"]]
 
 
-def test_a_driver_that_stood_still_until_its_lease_was_stale_writes_nothing_more(store, monkeypatch, capsys):
-    mine = lease(store, 1)
-    mine.take()
-    monkeypatch.setattr(lock, "STALE_SECONDS", 0.0)
-    lease(store, 2).take()
-    monkeypatch.setattr(lock, "STALE_SECONDS", 120.0)
-    with pytest.raises(SystemExit):
-        mine.renew_until(threading.Event(), lost=sys.exit)
-    assert "process 2 on far" in capsys.readouterr().err
-    mine.give_back()
-    assert store.read_json(".study.lease.json")["pid"] == 2, "nor takes the other's lease away"
-
-
-@pytest.mark.parametrize("text", [b"", b"{", b"[]", b'{"renewed": "now"}'])
-def test_a_damaged_lease_keeps_nobody_out(store, text):
-    store.write_bytes(".study.lease.json", text)
-    lease(store, 1).take()
+def test_a_driver_that_stood_still_for_too_long_writes_nothing_more(store, monkeypatch, capsys):
+    left = threading.Event()
+    monkeypatch.setattr(lock.os, "_exit", lambda code: (left.set(), sys.exit(code)))
+    with one_driver(store.child("study"), "x"):
+        stamped(store)
+        assert left.wait(5)
+    assert "process 1 on far, since then" in capsys.readouterr().err
+    assert store.read_json(STAMP)["pid"] == 1, "nor takes the other's stamp away"
