@@ -349,7 +349,13 @@ def _seconds_per_example(prepared: Prepared, sample: SplitData, config: TrialCon
     task = prepared.task
     splits = {"train": sample, "validation": sample}
     data = TrialData(
-        prepared.shape, task.label_names, task.metric, splits, prepared.provenance, task.kind, source=prepared.source
+        prepared.shape,
+        task.label_names,
+        task.metric,
+        splits,
+        prepared.provenance,
+        task.kind,
+        source=prepared.source,
     )
     ends: list[float] = []
     threads = torch.get_num_threads()
