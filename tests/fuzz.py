@@ -60,7 +60,7 @@ from adalayers.storage.folder import Folder
 from adalayers.tasks import task as tasks
 from adalayers.training.trainer import CHECKPOINT, train
 from adalayers.tuning.cluster import cluster_address
-from adalayers.tuning.run_log import RunLog, analyses_of
+from adalayers.tuning.run_log import RunLog
 from studies.alpha_lambda import STUDY
 from tests.helpers.made_data import made_data
 from tests.helpers.made_up import MadeUp
@@ -322,7 +322,6 @@ def _stop(evaluation: object) -> None:
 def _goes_on(folder: Folder, flags: dict[str, Any]) -> None:
     """Read of a study what its next run reads before it starts."""
     before = opened(folder, flags)
-    analyses_of(before.runs)
     smallest_effect(folder, before, None, "matthews")
     RunLog(before.runs, StudyRecord(folder, "f1"), before.environment, StudyRequest())
 
