@@ -236,6 +236,8 @@ class Fuzz:
 
     def results(self, rng: random.Random) -> None:
         with self.copy("study") as path:
+            (path.parent / STUDY.name).mkdir()  # as studies name their folders
+            path = path.rename(path.parent / STUDY.name / "made")
             folder = Folder(path)
             before, flags = read_trials(folder), folder.read_json("study.json")["request"].get("flags", {})
             struck = rng.choice([file for file in sorted(path.rglob("*")) if file.is_file()])

@@ -13,6 +13,7 @@ transformers or mlflow: `adalayers report` reads a folder with this module alone
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import io
 import json
@@ -173,8 +174,11 @@ def answers(column: pd.Series) -> pd.Series:
 
 def _read_words(frame: pd.DataFrame, folder: Folder) -> None:
     """Turn labels and predictions per word into tuples, of which equal ones are one in memory."""
-    study = folder.read_json(STUDY) if folder.exists(STUDY) else {}
-    kind = KINDS.get(study.get("environment", {}).get("dataset", {}).get("kind"))
+    kind = None
+    with contextlib.suppress(
+        OSError, ValueError, LookupError, TypeError
+    ):  # damage there is none of this file's
+        kind = KINDS.get(folder.read_json(STUDY)["environment"]["dataset"]["kind"])
     once: dict[Any, Any] = {}
     for column in [name for name in ("label", "prediction") if name in frame]:
         if (kind and kind.per_word) or isinstance(frame[column].iloc[0], np.ndarray):
