@@ -8,15 +8,17 @@ from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from adalayers.command.decide import decide as decide
     from adalayers.command.from_python import study as study
     from adalayers.results.frames import results as results
 
 __version__ = "0.1.0"
-__all__ = ["TrainedTask", "__version__", "attach", "load", "results", "study"]
+__all__ = ["TrainedTask", "__version__", "attach", "decide", "load", "results", "study"]
 
 _LAZY = {
     "TrainedTask": "adalayers.deploy.task",
     "attach": "adalayers.deploy.attached",
+    "decide": "adalayers.command.decide",
     "load": "adalayers.models.saved",
     "results": "adalayers.results.frames",
     "study": "adalayers.command.from_python",

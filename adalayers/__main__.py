@@ -46,6 +46,10 @@ def main(argv: list[str] | None = None) -> int:
     _add_new_study(commands.add_parser("new-study", help="write a study of your own to begin with"))
     _add_cache(commands.add_parser("cache", help="list what the feature store holds, and remove of it"))
     _add_sync(commands.add_parser("sync", help="mirror a finished study's results folder to MLflow"))
+    _add_decide(commands.add_parser("decide", help="say what scores made elsewhere allow one to claim"))
+    noise = commands.add_parser("noise", help="say how much such scores vary, and how many seeds they take")
+    _add_scores(noise)
+    noise.set_defaults(run=_noise)
     _add_export(
         commands.add_parser("export", help="print a study's tables for a paper: arms and comparisons")
     )
@@ -176,6 +180,48 @@ def _export(*, folder: str, form: Any) -> None:
     from adalayers.results.frames import StudyResults
 
     print(export(StudyResults(folder), form), end="")
+
+
+def _add_decide(parser: argparse.ArgumentParser) -> None:
+    compared = parser.add_mutually_exclusive_group(required=True)
+    compared.add_argument(
+        "--control", default="", metavar="NAME", help="compare every other arm with this one"
+    )
+    help = "compare these alone"
+    compared.add_argument("--pairs", nargs="+", default=[], metavar="ARM:CONTROL", help=help)
+    parser.add_argument("--lower-is-better", action="store_true", help="of errors, losses, times")
+    help = "exit code 0 if this arm is better, 3 worse, 4 no difference, 5 open"
+    parser.add_argument("--gate", metavar="NAME", help=help)
+    help = "default: %(default)s"
+    forms = ("page", "latex", "json")
+    parser.add_argument("--format", dest="form", choices=forms, default="page", help=help)
+    _add_scores(parser)
+    parser.set_defaults(run=_decide)
+
+
+def _add_scores(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("file", metavar="SCORES.csv", help="a row per run; - for standard input")
+    for name in ("arm", "seed"):
+        help = "default: %(default)s" + "; none: no runs belong together" * (name == "seed")
+        parser.add_argument(f"--{name}-column", dest=name, default=name, metavar="NAME", help=help)
+    for name, default, help in (("score", ["score"], "default: score"), ("case", [], "compare within these")):
+        parser.add_argument(
+            f"--{name}-columns", dest=f"{name}s", nargs="+", default=default, metavar="NAME", help=help
+        )
+    help = "the smallest difference of interest, on the scores' scale"
+    parser.add_argument("--smallest-effect", type=float, metavar="X", help=help)
+
+
+def _decide(*, seed: str, **arguments: Any) -> int:
+    from adalayers.command.decide import run_decide
+
+    return run_decide(seed=None if seed == "none" else seed, **arguments)
+
+
+def _noise(*, seed: str, **arguments: Any) -> None:
+    from adalayers.command.decide import run_noise
+
+    run_noise(seed=None if seed == "none" else seed, **arguments)
 
 
 def _add_repeat(parser: argparse.ArgumentParser) -> None:

@@ -1,0 +1,49 @@
+"""`adalayers decide` and `adalayers noise`: evidence for scores that were made elsewhere, from a table of runs."""
+
+from __future__ import annotations
+
+import sys
+from typing import Any
+
+import pandas as pd
+
+from adalayers.errors import BadInput, require_readable
+from adalayers.installed import own_module
+
+_judging = own_module("reports.decide")
+decide, noise = _judging.decide, _judging.noise
+
+
+def run_decide(file: str, pairs: list[str], gate: str | None, form: str, **how: Any) -> int:
+    """Print what a table of runs allows to claim; return 0, or a gate's code."""
+    sides = [one.partition(":")[::2] for one in pairs]
+    if wrong := [one for one, (_, control) in zip(pairs, sides, strict=True) if not control]:
+        raise BadInput(f"wanted pairs as ARM:CONTROL, got {wrong[0]!r}")
+    found = decide(_read(file), pairs=sides, **how)
+    code: int = _judging.gate(found, gate) if gate else 0
+    if form == "json":
+        print(found.to_json(orient="records", indent=1, double_precision=15))
+    elif form == "latex":
+        print(_judging.as_texts(found).to_latex(index=False, escape=True), end="")
+    else:
+        print(_judging.page(found, how["smallest_effect"]), end="")
+    return code
+
+
+def run_noise(file: str, **how: Any) -> None:
+    """Print how much the scores of a table vary, and what that allows to find."""
+    print(noise(_read(file), **how).to_string(index=False))
+    print(
+        "\nsd: of one score, over seeds; finds: the difference from a control that so many seeds find nine times in "
+        "ten (from 6 on);\nseeds_needed: how many find the smallest effect (at most 100; it takes --smallest-effect)"
+    )
+
+
+def _read(file: str) -> pd.DataFrame:
+    require_readable(file)
+    try:
+        return pd.read_csv(sys.stdin if file == "-" else file, keep_default_na=False)
+    except (OSError, ValueError) as error:
+        raise BadInput(
+            f"wanted a CSV file with a row per run, got {file}, which cannot be read: {error}"
+        ) from error

@@ -1,0 +1,272 @@
+"""Evidence for scores that were made elsewhere: a table with a row per run, judged as a study's scores are.
+
+One look, with the error that a study's planned analyses have together. What is compared on one score, over all its
+cases, is judged together: a family of two Holm runs.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import replace
+from statistics import fmean
+
+import numpy as np
+import pandas as pd
+from scipy import optimize
+
+from adalayers.comparisons import FIRST, pair
+from adalayers.errors import BadInput, unknown
+from adalayers.results.interim_analyses import PLANNED, InterimAnalysis
+from reports.evidence import planning
+from reports.evidence.claims import FIELDS, Claim, Family, judged
+from reports.evidence.holm import BETTER, OPEN, SAME, WORSE, unpaired
+from reports.words.text import code, count, estimate, listed, number, several, table
+
+GATE = {BETTER: 0, WORSE: 3, SAME: 4, OPEN: 5}
+"""Exit codes of what a gate comes to."""
+
+_NO_SCORE = ("", "nan", "na", "n/a", "none", "null", "<na>", "inf", "infinity")
+
+
+def decide(
+    frame: pd.DataFrame,
+    *,
+    control: str = "",
+    pairs: Sequence[tuple[str, str]] = (),
+    scores: Sequence[str] = ("score",),
+    arm: str = "arm",
+    seed: str | None = "seed",
+    cases: Sequence[str] = (),
+    smallest_effect: float | None = None,
+    lower_is_better: bool = False,
+) -> pd.DataFrame:
+    """Return what runs that were made elsewhere allow one to claim.
+
+    Arms are paired by seed. Two arms without a seed in common are compared by Welch's standard error, with the degrees
+    of freedom of the smaller sample. A run whose score is missing withholds the verdict of its comparisons.
+
+    Args:
+        frame: A row per run.
+        control: The arm that all others are compared with; or
+        pairs: What is compared, each an arm and its control.
+        scores: Names of the columns of scores; each score is a family of its own.
+        arm, seed: Names of these columns; seed None: no runs belong together.
+        cases: Names of columns, such as the dataset, within whose values arms are compared.
+        smallest_effect: The smallest difference of interest, on the scores' scale; None: nothing is called the same.
+        lower_is_better: Whether lower scores are.
+
+    Returns:
+        A row per case, score and comparison: the columns of `claims.json`, and `case`, `paired`, and `why` there is no
+        verdict.
+
+    Raises:
+        BadInput: A column is missing, a score is no number, an arm is unknown, or a run is there twice.
+    """
+    runs = _runs(frame, arm, seed, scores, cases)
+    planned = _planned([*dict.fromkeys(runs["arm"])], control, pairs)
+    words = {BETTER: WORSE, WORSE: BETTER} if lower_is_better else {}
+    rows = []
+    for score in scores:
+        for case, claim in _judged(runs, score, planned, smallest_effect):
+            claim = replace(claim, metric=score, verdict=words.get(claim.verdict or "", claim.verdict))
+            rows.append({"case": case, **claim.as_json(), "paired": bool(claim.values), "why": _why(claim)})
+    return pd.DataFrame(rows, columns=["case", *FIELDS, "paired", "why"])
+
+
+def _runs(
+    frame: pd.DataFrame, arm: str, seed: str | None, scores: Sequence[str], cases: Sequence[str]
+) -> pd.DataFrame:
+    """Return the runs: case, arm, seed (a whole number), and the scores, NaN where a run has none."""
+    named = [arm, *([seed] if seed else [])]
+    for name in (*named, *scores, *cases):
+        if name not in frame.columns:
+            raise unknown(
+                "column",
+                name,
+                map(str, frame.columns),
+                hint="name columns by --arm-column, --seed-column, --score-columns, --case-columns",
+            )
+    if (frame[named].isna() | (frame[named] == "")).any(axis=None):
+        raise BadInput(f"wanted {several(named)} of every run, got an empty one; leave out such rows")
+    runs = pd.DataFrame({"arm": frame[arm].astype(str), "case": ""})
+    for name in cases:
+        runs["case"] = (runs["case"] + " " + frame[name].astype(str)).str.strip()
+    runs["seed"] = np.arange(len(frame)) if seed is None else pd.factorize(frame[seed].astype(str))[0]
+    for score in scores:
+        numbers = pd.to_numeric(frame[score], errors="coerce").replace([np.inf, -np.inf], np.nan)
+        text = frame[score].map(str).str.strip().str.lower().str.lstrip("+-")
+        wrong = numbers.isna() & ~text.isin(_NO_SCORE)
+        if wrong.any():
+            came = frame.loc[wrong, score].iloc[0]
+            raise BadInput(f"wanted numbers in column {score!r}, got {came!r}; leave a missing score empty")
+        runs[score] = numbers.astype(float)
+    for case, name, _ in runs.loc[runs.duplicated(keys := ["case", "arm", "seed"]), keys].to_numpy()[:1]:
+        raise BadInput(
+            f"wanted one run per arm and seed, got several of arm {name!r}{case and f' in {case!r}'} on one seed; name "
+            "the columns that tell them apart as cases, or leave out the seeds"
+        )
+    return runs
+
+
+def _planned(arms: Sequence[str], control: str, pairs: Sequence[tuple[str, str]]) -> list[tuple[str, str]]:
+    if bool(control) == bool(pairs):
+        raise BadInput(
+            "wanted a control or pairs, to say what is compared; got " + ("both" if control else "neither")
+        )
+    planned = [*pairs] or [(name, control) for name in arms if name != control]
+    for name in (control, *(name for one in pairs for name in one)):
+        if name and name not in arms:
+            raise unknown("arm", name, arms)
+    if not planned or any(one == other for one, other in planned):
+        raise BadInput(f"wanted two arms to compare, got {several(map(repr, arms))} alone")
+    return planned
+
+
+def _judged(
+    runs: pd.DataFrame, score: str, planned: Sequence[tuple[str, str]], smallest: float | None
+) -> list[tuple[str, Claim]]:
+    """Return each case's comparisons on one score and what is claimed of them, all as one family."""
+    cells = {
+        f"{case}\t{arm}": of_arm.set_index("seed")[score]
+        for (case, arm), of_arm in runs.groupby(["case", "arm"])
+    }
+    values = {cell: {int(s): float(x) for s, x in column.dropna().items()} for cell, column in cells.items()}
+    lost = {cell: frozenset(column.index[column.isna()]) for cell, column in cells.items()}
+    family = Family(lambda _: values, smallest, lost)
+    look = InterimAnalysis(covered={cell: [*column.index] for cell, column in cells.items()})
+    cases = [*dict.fromkeys(runs["case"])]
+    seen = []
+    for case in cases:
+        for arm, control in planned:
+            weights = {f"{case}\t{arm}": 1.0, f"{case}\t{control}": -1.0}
+            claim = Claim(**{**vars(pair(arm, control)), "weights": weights}, metric="", split="")
+            seen.append(_unpaired(family.seen(claim, look), family))
+    claims = judged(seen, [(PLANNED, dict(enumerate(seen)))], PLANNED)
+    return [*zip([case for case in cases for _ in planned], claims, strict=True)]
+
+
+def _unpaired(claim: Claim, family: Family) -> Claim:
+    """Return the claim; of two arms without a seed in common, what is seen of two independent samples."""
+    values = family.values(claim.weights)
+    samples = [[w * value for value in values.get(cell, {}).values()] for cell, w in claim.weights.items()]
+    n, scale = (
+        min(map(len, samples)),
+        max((abs(value) for sample in samples for value in sample), default=0.0),
+    )
+    if claim.n or not n:
+        return claim
+    withheld = any(family.untestable[cell] for cell in claim.weights)
+    tested = None if withheld or n < FIRST else unpaired(samples, family.smallest, scale=scale)
+    return replace(claim, n=n, difference=sum(map(fmean, samples)), estimate=tested, withheld=withheld)
+
+
+def _why(claim: Claim) -> str:
+    """Return why there is no verdict, where that is not for want of evidence alone."""
+    if claim.verdict != OPEN:
+        return ""
+    if claim.withheld:
+        return "a run without a score"
+    if claim.n < FIRST:
+        return f"{claim.n} of {FIRST} {'pairs' if claim.values else 'runs'}"
+    return "" if claim.estimate else "the same difference on every seed"
+
+
+def gate(found: pd.DataFrame, arm: str) -> int:
+    """Return the exit code of an arm: worse in any comparison; better in some; the same in all; else open.
+
+    Raises:
+        BadInput: It is in no comparison.
+    """
+    verdicts = {*found.loc[found["arm"] == arm, "verdict"]}
+    if not verdicts:
+        raise unknown("arm", arm, dict.fromkeys(found["arm"]), hint="a gate is an arm that is compared")
+    decisive = next((verdict for verdict in (WORSE, BETTER) if verdict in verdicts), None)
+    return GATE[decisive or (SAME if verdicts == {SAME} else OPEN)]
+
+
+def as_texts(found: pd.DataFrame) -> pd.DataFrame:
+    """Return what `decide` found as a table to read; a case or score that is the same in all rows is left out."""
+    sizes = found[["difference", "low", "high", "n"]].to_numpy()
+    texts = found[["case", "metric", "arm", "control"]].set_axis(["case", "score", "arm", "against"], axis=1)
+    texts["verdict"] = found["verdict"] + found["why"].map(lambda why: why and f" ({why})")
+    texts["difference [interval]"] = [estimate(*row, digits=4, signed=True) for row in sizes]
+    texts["differs by at most"] = [number(value, 4) for value in found["at_most"]]
+    return texts.drop(columns=[name for name in ("case", "score") if texts[name].nunique() == 1])
+
+
+def page(found: pd.DataFrame, smallest_effect: float | None) -> str:
+    """Return what `decide` found as Markdown."""
+    texts = as_texts(found)
+    for name in {*texts} & {"case", "score", "arm", "against"}:
+        texts[name] = texts[name].map(code)
+    decided, together = int((found["verdict"] != OPEN).sum()), int(found["comparisons"].max())
+    how = [
+        f"{decided} of {count(len(found), 'comparison')} decided. Arm minus control; {together} judged together, by a "
+        f"Holm run over paired t tests and one over tests against the smallest effect, {PLANNED:.0%} each: so often at "
+        "most are equal arms called different. Each interval is at the level of its own test.",
+        "One look: whoever adds runs and judges again spends this error again.",
+    ]
+    if smallest_effect is None:
+        how.append(
+            "Nothing is called the same: that takes a smallest effect of interest (`--smallest-effect`)."
+        )
+    if not found["paired"].all():
+        how.append(
+            "Arms without a seed in common are not paired: Welch's standard error, with the fewest runs less one as "
+            "degrees of freedom."
+        )
+    return f"{table([*texts], texts.to_numpy().tolist())}\n\n{listed(how)}\n"
+
+
+def noise(
+    frame: pd.DataFrame,
+    *,
+    scores: Sequence[str] = ("score",),
+    arm: str = "arm",
+    seed: str | None = "seed",
+    cases: Sequence[str] = (),
+    smallest_effect: float | None = None,
+) -> pd.DataFrame:
+    """Return how much scores vary over seeds, and what that allows to find nine times in ten.
+
+    Args:
+        frame, scores, arm, seed, cases, smallest_effect: As of `decide`.
+
+    Returns:
+        A row per case and score: arms, seeds (the fewest of an arm), comparisons (each arm with a control), sd (of one
+        score, once its arm and seed are known where arms share seeds, else its arm alone), finds (the difference that
+        so many seeds find, from 6 on), seeds_needed (for the smallest effect; NaN: over 100).
+
+    Raises:
+        BadInput: As of `decide`.
+    """
+    runs, rows = _runs(frame, arm, seed, scores, cases), []
+    for case, of_case in runs.groupby("case", sort=False):
+        for score in scores:
+            by_arm = of_case.dropna(subset=[score]).groupby("arm", sort=False)
+            values = {str(name): of_arm.set_index("seed")[score].to_dict() for name, of_arm in by_arm}
+            seeds, comparisons = min(map(len, values.values()), default=0), max(1, len(values) - 1)
+            sd = planning.spread(values, {}) or math.sqrt(by_arm[score].var().mean())
+            difference, level = math.sqrt(2) * sd, PLANNED / comparisons
+            row = {
+                "case": case,
+                "metric": score,
+                "arms": len(values),
+                "seeds": seeds,
+                "comparisons": comparisons,
+            }
+            row |= {"sd": sd, "finds": math.nan, "seeds_needed": None}
+            if seeds >= FIRST:
+                row["finds"] = difference * _found_effect(seeds, level)
+            if smallest_effect and difference > 0:
+                row["seeds_needed"] = planning.seeds_for(smallest_effect, difference, level)
+            rows.append(row)
+    return pd.DataFrame(rows)
+
+
+def _found_effect(seeds: int, level: float) -> float:
+    """Return the difference, in standard deviations of it, that so many pairs find nine times in ten."""
+    return float(
+        optimize.brentq(lambda effect: planning.chance(seeds, effect, level) - planning.CHANCE, 0, 100)
+    )

@@ -1,0 +1,137 @@
+"""`adalayers decide`, `adalayers noise` and `adalayers.decide`: scores made elsewhere, as a new user has them."""
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+from scipy import stats
+
+import adalayers
+from adalayers.errors import BadInput
+
+PUBLISHED = Path("docs/results/ablation/minilm-conll2003-whole")
+EFFECTS = {"base": 0.0, "good": 0.03, "same": 0.0, "bad": -0.03, "open": 0.0}
+SPREADS = dict.fromkeys(EFFECTS, 0.003) | {"open": 0.03}
+PROGRAM = """
+import sys
+from adalayers.__main__ import main
+code = main(sys.argv[1:])
+loaded = {"torch", "ray", "transformers", "mlflow", "datasets", "optuna"} & {*sys.modules}
+sys.exit(f"imported {loaded}" if loaded else code)
+"""
+
+
+def scores(seeds: int = 8, **columns) -> pd.DataFrame:
+    rng = np.random.default_rng(3)
+    rows = [
+        {"arm": arm, "seed": seed, "score": 0.8 + effect + SPREADS[arm] * rng.normal()}
+        for arm, effect in EFFECTS.items()
+        for seed in range(seeds)
+    ]
+    return pd.DataFrame(rows).assign(**columns)
+
+
+def ran(tmp_path, frame: pd.DataFrame, *flags: str) -> subprocess.CompletedProcess:
+    """Run the command on a table, in a process that must not import what training needs."""
+    frame.to_csv(tmp_path / "scores.csv", index=False)
+    command = [sys.executable, "-c", PROGRAM, flags[0], str(tmp_path / "scores.csv"), *flags[1:]]
+    return subprocess.run(command, capture_output=True, text=True, check=False)
+
+
+@pytest.mark.parametrize(("arm", "code"), [("good", 0), ("bad", 3), ("same", 4), ("open", 5), ("goood", 2)])
+def test_a_gate_ends_with_the_verdict_as_its_exit_code(tmp_path, arm, code):
+    flags = ("--control", "base", "--smallest-effect", "0.01", "--gate", arm)
+    ended = ran(tmp_path, scores(), "decide", *flags)
+    assert ended.returncode == code, ended.stderr
+    assert ("did you mean 'good'" in ended.stderr) == (code == 2)
+
+
+def test_columns_scores_and_cases_by_flags_as_json_latex_and_page(tmp_path):
+    frame = pd.concat([scores(case=name) for name in ("x", "y")])
+    frame = frame.rename(columns={"arm": "model", "seed": "run", "score": "loss"}).assign(time=1.0)
+    flags = ["decide", "--pairs", "good:base", "bad:base", "--arm-column", "model", "--seed-column", "run"]
+    flags += ["--score-columns", "loss", "time", "--case-columns", "case", "--lower-is-better"]
+    rows = json.loads(ran(tmp_path, frame, *flags, "--format", "json").stdout)
+    assert [(row["case"], row["metric"], row["arm"], row["verdict"]) for row in rows] == [
+        *((case, "loss", arm, word) for case in "xy" for arm, word in (("good", "worse"), ("bad", "better"))),
+        *((case, "time", arm, "not enough evidence") for case in "xy" for arm in ("good", "bad")),
+    ]
+    assert {row["comparisons"] for row in rows} == {4}  # of each score, over all cases
+    assert {row["why"] for row in rows[4:]} == {"the same difference on every seed"}
+    assert "\\toprule" in ran(tmp_path, frame, *flags, "--format", "latex").stdout
+    assert "| `x` | `loss` | `good` | `base` | worse |" in ran(tmp_path, frame, *flags).stdout
+
+
+def test_a_published_page_has_the_same_verdicts():
+    """Of a study with one analysis, whose comparisons are all of two arms."""
+    claims = [claim for claim in json.loads((PUBLISHED / "claims.json").read_text()) if claim["primary"]]
+    rows = pd.read_csv(PUBLISHED / "trials.csv").query("stage == 'confirm'")
+    smallest = json.loads((PUBLISHED / "study.json").read_text())["request"]["smallest_effect"]
+    pairs = [(claim["arm"], claim["control"]) for claim in claims]
+    score = f"{claims[0]['split']}/{claims[0]['metric']}"
+    found = adalayers.decide(rows, pairs=pairs, scores=[score], smallest_effect=smallest)
+    assert {claim["analyses"] for claim in claims} == {1}
+    assert [*found["verdict"]] == [claim["verdict"] for claim in claims]
+    for name in ("difference", "low", "high", "p_value", "p_adjusted", "at_most"):
+        assert [*found[name]] == pytest.approx([claim[name] for claim in claims]), name
+
+
+@pytest.mark.parametrize("seed", [None, "seed"])
+def test_without_seeds_in_common_nothing_is_paired(seed):
+    frame = scores()
+    frame["seed"] = range(len(frame))
+    found = adalayers.decide(frame, control="base", seed=seed).set_index("arm")
+    one, other = (frame.loc[frame["arm"] == name, "score"] for name in ("good", "base"))
+    t = stats.ttest_ind(one, other, equal_var=False).statistic
+    assert found.loc["good", "p_value"] == pytest.approx(2 * stats.t.sf(t, 7))
+    assert not found["paired"].any()
+
+
+def test_what_gives_no_verdict_says_why():
+    frame = scores()
+    frame.loc[frame["arm"] == "good", "score"] = [*[np.nan], *[0.9] * 7]
+    frame = frame[(frame["arm"] != "bad") | (frame["seed"] > 3)]
+    found = adalayers.decide(frame, control="base", smallest_effect=0.01).set_index("arm")
+    assert found["why"].to_dict() == {
+        "good": "a run without a score",
+        "bad": "4 of 6 pairs",
+        "same": "",
+        "open": "",
+    }
+    assert found["verdict"].to_dict() == {
+        **dict.fromkeys(("good", "bad", "open"), "not enough evidence"),
+        "same": "no difference seen",
+    }
+    assert {*adalayers.decide(scores(1), control="base")["why"]} == {"1 of 6 pairs"}
+
+
+@pytest.mark.parametrize(
+    ("change", "how", "message"),
+    [
+        ({}, {"control": "bose"}, "did you mean 'base'"),
+        ({}, {}, "wanted a control or pairs"),
+        ({}, {"control": "base", "arm": "model"}, "unknown column 'model'"),
+        ({"score": "high"}, {"control": "base"}, "wanted numbers in column 'score', got 'high'"),
+        ({"seed": 1}, {"control": "base"}, "wanted one run per arm and seed"),
+    ],
+)
+def test_what_cannot_be_judged_is_bad_input(change, how, message):
+    with pytest.raises(BadInput, match=message):
+        adalayers.decide(scores().assign(**change), **how)
+
+
+def test_noise_is_the_spread_and_the_seeds_that_find_the_smallest_effect(tmp_path):
+    frame = scores(20)[lambda rows: rows["arm"].isin(["base", "good"])]
+    ended = ran(tmp_path, frame, "noise", "--smallest-effect", "0.003")
+    heads, row, *_ = (line.split() for line in ended.stdout.splitlines())
+    found = dict(zip(heads[1:], row, strict=True))  # the case has no name
+    wide = frame.pivot(index="seed", columns="arm", values="score")
+    assert float(found["sd"]) == pytest.approx((wide["good"] - wide["base"]).std() / 2**0.5, rel=1e-3)
+    assert (found["arms"], found["seeds"], found["comparisons"]) == ("2", "20", "1")
+    needed, sd = int(found["seeds_needed"]), float(found["sd"]) * 2**0.5
+    power = [stats.nct.sf(stats.t.isf(0.02, n - 1), n - 1, 0.003 / sd * n**0.5) for n in (needed - 1, needed)]
+    assert power[0] < 0.9 <= power[1]
