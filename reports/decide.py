@@ -10,6 +10,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import replace
 from statistics import fmean
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -127,14 +128,14 @@ def _judged(
     runs: pd.DataFrame, score: str, planned: Sequence[tuple[str, str]], smallest: float | None
 ) -> list[tuple[str, Claim]]:
     """Return each case's comparisons on one score and what is claimed of them, all as one family."""
-    cells = {
-        f"{case}\t{arm}": of_arm.set_index("seed")[score]
+    cells: dict[str, dict[int, float]] = {
+        f"{case}\t{arm}": dict(zip(of_arm["seed"], of_arm[score], strict=True))
         for (case, arm), of_arm in runs.groupby(["case", "arm"])
     }
-    values = {cell: {int(s): float(x) for s, x in column.dropna().items()} for cell, column in cells.items()}
-    lost = {cell: frozenset(column.index[column.isna()]) for cell, column in cells.items()}
+    values = {cell: {s: x for s, x in own.items() if not math.isnan(x)} for cell, own in cells.items()}
+    lost = {cell: frozenset(own.keys() - values[cell].keys()) for cell, own in cells.items()}
     family = Family(lambda _: values, smallest, lost)
-    look = InterimAnalysis(covered={cell: [*column.index] for cell, column in cells.items()})
+    look = InterimAnalysis(covered={cell: [*own] for cell, own in cells.items()})
     cases = [*dict.fromkeys(runs["case"])]
     seen = []
     for case in cases:
@@ -190,7 +191,9 @@ def as_texts(found: pd.DataFrame) -> pd.DataFrame:
     sizes = found[["difference", "low", "high", "n"]].to_numpy()
     texts = found[["case", "metric", "arm", "control"]].set_axis(["case", "score", "arm", "against"], axis=1)
     texts["verdict"] = found["verdict"] + found["why"].map(lambda why: why and f" ({why})")
-    texts["difference [interval]"] = [estimate(*row, digits=4, signed=True) for row in sizes]
+    texts["difference [interval]"] = [
+        estimate(mean, low, high, n, 4, signed=True) for mean, low, high, n in sizes
+    ]
     texts["differs by at most"] = [number(value, 4) for value in found["at_most"]]
     return texts.drop(columns=[name for name in ("case", "score") if texts[name].nunique() == 1])
 
@@ -241,27 +244,30 @@ def noise(
     Raises:
         BadInput: As of `decide`.
     """
-    runs, rows = _runs(frame, arm, seed, scores, cases), []
+    runs, rows = _runs(frame, arm, seed, scores, cases), list[dict[str, Any]]()
     for case, of_case in runs.groupby("case", sort=False):
         for score in scores:
             by_arm = of_case.dropna(subset=[score]).groupby("arm", sort=False)
-            values = {str(name): of_arm.set_index("seed")[score].to_dict() for name, of_arm in by_arm}
+            values = {
+                str(name): dict(zip(rows_["seed"], rows_[score], strict=True)) for name, rows_ in by_arm
+            }
             seeds, comparisons = min(map(len, values.values()), default=0), max(1, len(values) - 1)
             sd = planning.spread(values, {}) or math.sqrt(by_arm[score].var().mean())
             difference, level = math.sqrt(2) * sd, PLANNED / comparisons
-            row = {
-                "case": case,
-                "metric": score,
-                "arms": len(values),
-                "seeds": seeds,
-                "comparisons": comparisons,
-            }
-            row |= {"sd": sd, "finds": math.nan, "seeds_needed": None}
-            if seeds >= FIRST:
-                row["finds"] = difference * _found_effect(seeds, level)
-            if smallest_effect and difference > 0:
-                row["seeds_needed"] = planning.seeds_for(smallest_effect, difference, level)
-            rows.append(row)
+            rows.append(
+                {
+                    "case": case,
+                    "metric": score,
+                    "arms": len(values),
+                    "seeds": seeds,
+                    "comparisons": comparisons,
+                    "sd": sd,
+                    "finds": difference * _found_effect(seeds, level) if seeds >= FIRST else None,
+                    "seeds_needed": planning.seeds_for(smallest_effect, difference, level)
+                    if smallest_effect and difference > 0
+                    else None,
+                }
+            )
     return pd.DataFrame(rows)
 
 
