@@ -93,7 +93,7 @@ def _read(folder: Path, meta_text: bytes, files: Sequence[tuple[Path, int, int]]
         raise BadInput(
             f"wanted states of one width, {first} has {one}, {second} has {other}; write one of them again"
         )
-    return StatesFolder(folder, meta, *widths, shards, digest.hexdigest()[:16])
+    return StatesFolder(folder, meta, next(iter(widths)), shards, digest.hexdigest()[:16])
 
 
 def _meta(path: Path, text: bytes) -> dict[str, Any]:

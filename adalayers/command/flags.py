@@ -36,6 +36,8 @@ SMOKE = {
     "test_examples": 64,
 }
 """What --smoke asks for where the user does not."""
+REFERENCES = ("majority", "tf-idf", "frequent-tag", "linear-probe")
+"""Rows for scale, as `adalayers.measures.references` works them out."""
 LABEL_LENGTH = 64
 """Most characters of a label: it is part of a folder's name, and file systems take 255 bytes."""
 
@@ -61,6 +63,12 @@ class Flags:
     fresh: bool = flag("set an earlier study of this name aside and start again", False)
     dry_run: bool = flag("print the plan; run, write and keep nothing", False)
     show_text: bool = flag("misclassified texts into examples.md next to the report", False)
+    references: tuple[str, ...] = flag(
+        "rows for scale, in seconds: majority, tf-idf, frequent-tag, linear-probe, or none (default: those that "
+        "the task has)",
+        REFERENCES,
+        "NAME",
+    )
     tracking_uri: str | None = flag(
         "MLflow; none turns it off (default: MLFLOW_TRACKING_URI, else <output>/mlflow.db)", metavar="URI"
     )
@@ -180,6 +188,7 @@ def parse(study: Study, argv: Sequence[str], command: str = "", program: str = "
     output = _values(Flags, given) | {
         "cache_dir": local_path(given.cache_dir or default_cache(), "--cache-dir")
     }
+    output["references"] = _references(given.references)
     return Flags(
         requests=requests,
         study=StudyRequest(
@@ -190,6 +199,13 @@ def parse(study: Study, argv: Sequence[str], command: str = "", program: str = "
         own_identity={flag.key: flag.canonical(own[flag.key]) for flag in study.flags},
         **output,
     )
+
+
+def _references(given: Sequence[str]) -> tuple[str, ...]:
+    """Return the names of the rows of scale: all of them where none is named; `none` stands for no row."""
+    if wrong := [name for name in given if name not in (*REFERENCES, "none")]:
+        raise unknown("reference", wrong[0], (*REFERENCES, "none"))
+    return () if "none" in given else tuple(name for name in REFERENCES if name in given or not given)
 
 
 def _text(given: str | list[str] | None) -> str:

@@ -29,10 +29,10 @@ def _row(folder: Folder) -> tuple[str, str, str, str, str]:
     name = f"{folder.parent().name}/{folder.name}"
     try:
         study = read_study(folder)[0]
-        done = read_trials(folder)["status"].notna() if folder.exists(TRIALS) else []
+        done = len(read_trials(folder)) if folder.exists(TRIALS) else 0
     except BadInput as error:
         return name, f"cannot be read: {error}", "", "", ""
-    return name, study.runs.state, str(len(study.request.arms)), str(len(done)), _left(study, len(done))
+    return name, study.runs.state, str(len(study.request.arms)), str(done), _left(study, done)
 
 
 def _left(study: StudyFile, done: int) -> str:

@@ -49,6 +49,10 @@ def run(study: Study, flags: Flags, cases: list[Case], *, reports: Reports) -> E
         reports=reports,
     )
     for case, ready_case, outcome in zip(cases, ready, outcomes, strict=True):
+        if flags.references:
+            from adalayers.measures.references import add_references  # scikit-learn, which takes a second
+
+            add_references(case.folder, case.prepared.task, ready_case.data, flags.references)
         report = reports.write_report(case.folder)
         if flags.show_text:
             logger.info(f"misclassified texts: {write_examples(case.folder, case.prepared.task)}")

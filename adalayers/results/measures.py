@@ -9,6 +9,7 @@ from typing import Any
 
 from adalayers.results.files import MEASURES
 from adalayers.storage.folder import Folder
+from adalayers.storage.to_json import to_json
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -45,6 +46,38 @@ class Measured:
 
 def _renamed(row: Mapping[str, Any], old: str, new: str) -> dict[str, Any]:
     return {new if name == old else name: value for name, value in row.items()}
+
+
+Scores = dict[str, float]
+"""{"val/<score>": ..., "test/<score>": ...}."""
+
+
+def write_references(folder: Folder, key: Mapping[str, Any], rows: Mapping[str, Scores]) -> None:
+    """Write the scores of references, by name, next to the measures; key: all that the numbers follow from."""
+    folder.write_json(MEASURES, {**_document(folder), "references": {"key": dict(key), "scores": dict(rows)}})
+
+
+def read_references(folder: Folder, key: Mapping[str, Any] | None = None) -> dict[str, Scores]:
+    """Return the scores of references that the file holds, by name; none where they are of another key."""
+    try:
+        references = _document(folder)["references"]
+        if key is not None and references["key"] != to_json(key):
+            return {}
+        return {
+            str(name): {str(score): float(value) for score, value in scores.items() if value is not None}
+            for name, scores in references["scores"].items()
+        }
+    except (ValueError, KeyError, TypeError, AttributeError):
+        return {}
+
+
+def _document(folder: Folder) -> dict[str, Any]:
+    """Return what the file holds; nothing without a file, and of a broken one."""
+    try:
+        document = folder.read_json(MEASURES)
+    except (OSError, ValueError):
+        return {}
+    return document if isinstance(document, dict) else {}
 
 
 def write_measures(folder: Folder, key: Mapping[str, Any], measures: Mapping[str, Measured]) -> None:

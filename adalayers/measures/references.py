@@ -1,0 +1,197 @@
+"""What a score is worth: the same scores of simple answers and models, which take seconds and are trained on train.
+
+Their settings are chosen on validation, as those of arms are. They are no arms: nothing is compared with them.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections import Counter, defaultdict
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import torch
+
+from adalayers.data.trial_data import Passes, SplitData, TrialData
+from adalayers.errors import BadInput
+from adalayers.features.features import LiveFeatures
+from adalayers.results.measures import Scores, read_references, write_references
+from adalayers.states import State
+from adalayers.storage.folder import Folder
+from adalayers.tasks.task import Task
+
+Predicted = Mapping[str, np.ndarray]
+"""By split, predictions [items]."""
+
+PREFIXES = {"validation": "val", "test": "test"}
+"""The splits that are scored, and how their scores begin."""
+MOST_ITEMS = 10_000
+"""Of train that a linear model learns from, drawn at random: more take minutes."""
+STRENGTHS = (0.01, 0.1, 1.0, 10.0, 100.0)
+"""Of a linear model's regularisation, inverse; validation chooses."""
+
+
+def add_references(folder: Folder, task: Task, data: TrialData, wanted: Sequence[str]) -> None:
+    """Write the scores of these references into `measures.json`, those that it lacks or that are of other data.
+
+    Args:
+        folder: The study's.
+        task: Its texts and labels.
+        data: The same examples with their hidden states.
+        wanted: Names of `REFERENCES`; those that the task has none of are left out.
+    """
+    key = {"data": data.provenance.splits, "backbone": data.provenance.backbone.fingerprint}
+    there = read_references(folder, key)
+    rows = {name: there[name] if name in there else _scores(name, task, data) for name in wanted}
+    if rows != there:
+        write_references(folder, key, {name: scores for name, scores in rows.items() if scores})
+
+
+def _scores(name: str, task: Task, data: TrialData) -> Scores:
+    """Return {"val/<score>": ..., "test/<score>": ...} of a reference; {} where the task has none such."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # of solvers that have not converged: what they have is what counts
+        predicted = REFERENCES[name](task, data)
+    return {
+        f"{PREFIXES[role]}/{score}": value
+        for role, predictions in (predicted or {}).items()
+        for score, value in task.kind.scores(task.gold(role), predictions).items()
+    }
+
+
+def _scored_splits(task: Task) -> list[str]:
+    return [role for role in PREFIXES if role in task.splits]
+
+
+def _majority(task: Task, data: TrialData) -> Predicted:
+    """Return the most frequent label of train for all; of numbers their mean."""
+    labels = task.gold("train").labels
+    answer = labels.mean() if _numbers(labels) else np.bincount(labels).argmax()
+    return {role: np.full_like(task.gold(role).labels, answer) for role in _scored_splits(task)}
+
+
+def _frequent_tag(task: Task, data: TrialData) -> Predicted | None:
+    """Return the most frequent tag of each word in train, of a word that is not there that of words seen once."""
+    if not task.kind.per_word or _without_texts(data):
+        return None
+    tags: dict[str, Counter[int]] = defaultdict(Counter)
+    for word, label in zip(_words(task, "train"), task.gold("train").labels.tolist(), strict=True):
+        tags[word][label] += 1
+    once = Counter(next(iter(of_word)) for of_word in tags.values() if of_word.total() == 1)
+    unseen = (once or sum(tags.values(), Counter())).most_common(1)[0][0]
+    answers = {word: of_word.most_common(1)[0][0] for word, of_word in tags.items()}
+    return {
+        role: np.array([answers.get(word, unseen) for word in _words(task, role)], dtype=np.int64)
+        for role in _scored_splits(task)
+    }
+
+
+def _without_texts(data: TrialData) -> bool:
+    """Return whether hidden states were computed elsewhere, of whatever the texts stand for."""
+    return data.source is not None and data.source.is_states
+
+
+def _words(task: Task, role: str) -> list[str]:
+    return [word for words in task.splits[role].inputs for word in words]
+
+
+def _tf_idf(task: Task, data: TrialData) -> Predicted | None:
+    """Return what a linear model on TF-IDF of words and pairs of words says."""
+    if task.kind.per_word or _without_texts(data):
+        return None
+    from sklearn.feature_extraction.text import TfidfVectorizer
+
+    texts = {
+        role: [text if isinstance(text, str) else "\n".join(text) for text in task.splits[role].inputs]
+        for role in ("train", *_scored_splits(task))
+    }
+    chosen = _some(len(texts["train"]))
+    vectors = TfidfVectorizer(
+        ngram_range=(1, 2), sublinear_tf=True, max_features=100_000, token_pattern=r"\S+"
+    )
+    try:
+        vectors.fit([texts["train"][i] for i in chosen])
+    except ValueError:  # texts without a word
+        return None
+    features = {role: vectors.transform(of_role) for role, of_role in texts.items()}
+    return _linear(task, features, {role: np.arange(len(of_role)) for role, of_role in texts.items()}, chosen)
+
+
+def _linear_probe(task: Task, data: TrialData) -> Predicted | None:
+    """Return what a linear model on the last hidden state says: of a text's mean, or of each word's token."""
+    stream = data.shape.streams[-1]
+    last = State(stream.name, stream.layers)
+    if isinstance(
+        data.splits["train"].features, LiveFeatures
+    ):  # passes of the base model are not for rows of scale
+        return None
+    try:
+        read = {role: _vectors(data.splits[role], last) for role in ("train", *_scored_splits(task))}
+    except BadInput:  # the study stores other states alone
+        return None
+    mean, scale = read["train"][0].mean(axis=0), read["train"][0].std(axis=0) + 1e-6
+    features = {role: (vectors - mean) / scale for role, (vectors, _) in read.items()}
+    rows = {role: at for role, (_, at) in read.items()}
+    return _linear(task, features, rows, _some(len(rows["train"])))
+
+
+def _vectors(split: SplitData, state: State) -> tuple[np.ndarray, np.ndarray]:
+    """Return a vector [items, K] of each text or word of a split that has a state, and where its label stands."""
+    vectors, rows = [], []
+    for batch in Passes(split, [state], torch.device("cpu"), 128):
+        values = batch.states[state].float()
+        if batch.words is not None:
+            vectors.append(values[batch.words])
+        else:
+            owners = torch.repeat_interleave(torch.arange(len(batch.lengths)), batch.lengths)
+            sums = torch.zeros(len(batch.lengths), values.shape[1]).index_add_(0, owners, values)
+            vectors.append(sums / batch.lengths.unsqueeze(1))
+        rows.append(batch.rows)
+    return torch.cat(vectors).numpy(), np.concatenate(rows)
+
+
+def _linear(task: Task, features: Mapping[str, Any], rows: Predicted, chosen: np.ndarray) -> Predicted | None:
+    """Return what the linear model says whose regularisation is best on validation.
+
+    Args:
+        features: By split, [items, features].
+        rows: By split, where the items' labels stand.
+        chosen: The items of train that it learns from.
+    """
+    from sklearn.linear_model import LogisticRegression, Ridge
+
+    labels = task.gold("train").labels[rows["train"][chosen]]
+    numbers = _numbers(labels)
+    if not numbers and len(np.unique(labels)) < 2:
+        return None
+    best: tuple[float, Predicted] | None = None
+    for strength in STRENGTHS:
+        model = Ridge(alpha=1 / strength) if numbers else LogisticRegression(C=strength, max_iter=200)
+        model.fit(features["train"][chosen], labels)
+        predicted = {}
+        for role in _scored_splits(task):
+            gold = task.gold(role).labels
+            predicted[role] = np.full_like(gold, task.kind.truncated_prediction(task.label_names))
+            predicted[role][rows[role]] = model.predict(features[role])
+        score = task.kind.scores(task.gold("validation"), predicted["validation"])[task.metric]
+        if best is None or score > best[0]:
+            best = score, predicted
+    return best[1] if best else None
+
+
+def _some(n: int) -> np.ndarray:
+    """Return the items of train that a linear model learns from."""
+    return np.sort(np.random.default_rng(0).permutation(n)[:MOST_ITEMS])
+
+
+def _numbers(labels: np.ndarray) -> bool:
+    return labels.dtype.kind == "f"
+
+
+REFERENCES: dict[str, Callable[[Task, TrialData], Predicted | None]] = {
+    "majority": _majority,
+    "tf-idf": _tf_idf,
+    "frequent-tag": _frequent_tag,
+    "linear-probe": _linear_probe,
+}
