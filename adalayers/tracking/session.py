@@ -55,7 +55,16 @@ from adalayers.results.files import (
 from adalayers.results.frames import StudyResults
 from adalayers.storage.folder import Folder
 from adalayers.storage.redaction import clean, redacted
-from adalayers.tracking.values import Trial, flat, in_symbols, mlflow_name, run_name, runs_view, symbols
+from adalayers.tracking.values import (
+    Trial,
+    data_params,
+    flat,
+    in_symbols,
+    mlflow_name,
+    run_name,
+    runs_view,
+    symbols,
+)
 
 logger = logging.getLogger(__name__)
 
@@ -100,6 +109,7 @@ class Session:
         self._source: dict[str, str] = {}
         self._inputs: list[Any] = []
         self._symbols: dict[str, str] = {}
+        self._data: dict[str, str] = {}
         with _quiet():
             self._client = MlflowClient(tracking_uri=uri)
             self._key = study_key
@@ -148,6 +158,7 @@ class Session:
 
         texts = dict(flat({name: study.get(name) or {} for name in ("request", "environment")}))
         self._source, self._inputs, self._symbols = _source(study), _inputs(study), symbols(study)
+        self._data = data_params(study)
         metric = str((study.get("request") or {}).get("metric") or "")
         data = self._client.get_run(self._parent).data
         params = [Param(name, text) for name, text in texts.items() if name not in data.params]
@@ -189,12 +200,12 @@ class Session:
             # points would be doubled, so it is written from the start.
             self._client.delete_run(run_id)
         parent, arm = self._parent, trial.tags.get("arm")
-        params = [Param(name, text) for name, text in trial.params.items()]
+        params = [Param(name, text) for name, text in {**self._data, **trial.params}.items()]
         if arm and trial.tags.get("stage") == "confirm":
             if arm not in self._arms:
                 name = in_symbols(arm, self._symbols)
                 self._arms[arm] = self._create("arm", name, {"arm": arm}, parent=parent, begin=begin)
-                shared = [param for param in params if param.key in trial.of_arm]
+                shared = [param for param in params if param.key in trial.of_arm or param.key in self._data]
                 self._client.log_batch(self._arms[arm], params=shared[:_BATCH_PARAMS], synchronous=True)
             parent = self._arms[arm]
         name = run_name(trial, self._symbols)

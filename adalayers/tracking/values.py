@@ -107,6 +107,18 @@ def symbols(study: Mapping[str, Any]) -> dict[str, str]:
     return {name: label for name, label in labels.items() if label and len(label) < len(name)}
 
 
+def data_params(study: Mapping[str, Any]) -> dict[str, str]:
+    """Return on what a study's trials are trained, by parameter: the names of backbone and dataset, and examples."""
+    environment = study.get("environment") or {}
+    backbone, dataset = (environment.get(name) or {} for name in ("backbone", "dataset"))
+    values = {
+        "backbone": backbone.get("name") or backbone.get("id"),
+        "dataset": dataset.get("name"),
+        "examples": (dataset.get("examples") or {}).get("train"),
+    }
+    return {name: text[:_PARAM_LENGTH] for name, value in values.items() if (text := _text(value))}
+
+
 def runs_view(study_key: str, metric: str) -> str:
     """Return what MLflow's page of runs is to show of a study: its arms, with their mean scores and intervals."""
     name = "attributes.`Run Name`"

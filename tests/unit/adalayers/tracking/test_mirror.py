@@ -205,7 +205,8 @@ def test_a_study_becomes_a_parent_run_with_a_nested_run_per_trial(folder, fresh_
         "test/f1 high": pytest.approx(0.9963, abs=1e-4),
     }
     assert core.data.metrics == {"test/f1": pytest.approx(0.8), **limits, "n": 5}
-    assert core.data.params == {"alpha": "4", "mix": "learned", "arm": "core"}
+    data = {"backbone": "minilm", "dataset": "cola", "examples": "8"}
+    assert core.data.params == {"alpha": "4", "mix": "learned", "arm": "core", **data}
     assert parent.data.tags["runs/analyses"] == "2"
     assert parent.data.tags["trials/search/unfinished"] == "1"
     assert parent.data.tags["mlflow.source.name"] == "studies/alpha_lambda.py"
@@ -221,6 +222,7 @@ def test_a_study_becomes_a_parent_run_with_a_nested_run_per_trial(folder, fresh_
     }
     first = nested["t1"]
     assert first.data.params == {
+        **data,
         "alpha": "4",
         "mix": "learned",
         "seed": "3",
