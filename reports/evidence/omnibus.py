@@ -25,9 +25,9 @@ from reports.reading.load import Plan
 MATTERS = "matters"
 DRAWS = 9999
 
-UNEQUAL, FEW_CELLS = 2.0, 4
-"""How many times as much one level may vary as another of its factor, where there are more cells than so few: beyond it
-something is said to matter too often, and an effect gets its p value alone (docs/evidence.md)."""
+UNEQUAL = 2.0
+"""How many times as much one level may vary as another of its factor: beyond it something is said to matter too often,
+and an effect gets its p value alone (docs/evidence.md: of what was simulated, the largest that does not)."""
 
 _ROUNDING = 1 - 1e-9
 
@@ -76,7 +76,7 @@ def omnibus(plan: Plan, scores: Values, split: str, analyses: Sequence[InterimAn
     table, sizes = np.array([[scores[arm][seed] for arm in cells] for seed in seeds]), [*map(len, levels)]
     p_values = dict(zip(effects, permutation_p_values(table, sizes, effects).tolist(), strict=True))
     steps = holm(p_values, planned[-1].level * OMNIBUS / CROSSED)
-    alike = len(cells) <= FEW_CELLS or spread_ratio(table, sizes) <= UNEQUAL
+    alike = spread_ratio(table, sizes) <= UNEQUAL
     return [
         Omnibus(
             factors=tuple(names[place] for place in effect),

@@ -13,6 +13,7 @@ from tests.calibration import (
     normal,
     of_effects,
     of_equal_arms,
+    of_wholes,
     unequal,
 )
 
@@ -59,3 +60,10 @@ def test_many_studies_at_once_are_decided_as_one_by_one():
         ]
     assert {*signs.ravel()} == {-1, 0, 1}
     assert same.any()
+
+
+@pytest.mark.parametrize("sizes", [(2, 2), (4, 3)])
+def test_factors_that_do_not_matter_are_seldom_said_to(sizes):
+    of_ratios = of_wholes(300, sizes, 6, "equal")
+    assert all(share.interval[0] <= 0.01 for share in of_ratios)
+    assert of_wholes(300, (4, 3), 6, "level 4")[-1].interval[0] > 0.01  # whatever the spreads: far too often
