@@ -23,7 +23,7 @@ from adalayers.study import Study
 
 if TYPE_CHECKING:
     from adalayers.storage.folder import Folder
-    from adalayers.tuning.run import Reports
+    from adalayers.tuning.running_case import Reports
 
 logger = logging.getLogger(__name__)
 

@@ -17,7 +17,8 @@ from adalayers.storage.folder import Folder
 from adalayers.study import Study
 from adalayers.tracking.mirror import Mirror
 from adalayers.tuning.case import Case, ReadyCase
-from adalayers.tuning.run import FAILED, Reports, most_failed, run_study
+from adalayers.tuning.run import most_failed, run_study
+from adalayers.tuning.running_case import FAILED, Reports
 
 logger = logging.getLogger(__name__)
 

@@ -7,7 +7,7 @@ import dataclasses
 import logging
 from collections.abc import Iterator, Mapping, Sequence
 from types import SimpleNamespace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from ray.tune.schedulers import ASHAScheduler, FIFOScheduler, TrialScheduler
 from ray.tune.search import Searcher
@@ -22,10 +22,8 @@ from adalayers.storage.redaction import clean
 from adalayers.tuning import ray_private
 from adalayers.tuning.heartbeat import Watch
 from adalayers.tuning.job import TrialJob
+from adalayers.tuning.running_case import RunningCase
 from adalayers.tuning.search import Search
-
-if TYPE_CHECKING:
-    from adalayers.tuning.run import RunningCase
 
 logger = logging.getLogger(__name__)
 

@@ -12,7 +12,8 @@ from adalayers.results.study_file import RunsRecord
 from adalayers.study import trial_id
 from adalayers.tracking.mirror import Mirror
 from adalayers.tuning.case import ReadyCase
-from adalayers.tuning.run import RunningCase, StudyOutcome, most_failed
+from adalayers.tuning.run import most_failed
+from adalayers.tuning.running_case import RunningCase, StudyOutcome
 from studies.alpha_lambda import STUDY
 
 
