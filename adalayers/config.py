@@ -57,11 +57,6 @@ FUSIONS = {
 
 DEFAULT_FUSION = "layer-mix"
 
-_OF_THE_HEAD = (
-    *("read_out", "classifier_layers", "heads", "dropout"),
-    *("positions", "encoder_layers", "feedforward"),
-)
-_OF_ADAPTERS = ("adapter_width", "adapter_sharing", "adapter_norms")
 _ANSWERED: dict[Head, str] = {"sequence": "text", "token": "word"}
 """What a task's labels are of."""
 
@@ -94,7 +89,29 @@ def bounded(default: Any, bound: Bound, *, maximum: int = MAXIMUM, **metadata: A
 
 
 @dataclass(frozen=True, kw_only=True)
-class TrialConfig(ABC):
+class HeadConfig:
+    """What a method without a head of its own gives its head; a method with `own_read_out` uses none of it."""
+
+    read_out: Literal["attention", "linear", "mean", "first-token", "last-token"] = "attention"
+    classifier_layers: int = bounded(1, Bound(lambda value: value in (1, 2), "1 or 2"))
+    heads: int = bounded(8, AT_LEAST_1, maximum=2**12)
+    dropout: float = bounded(0.1, BELOW_1)
+    positions: bool = False
+    encoder_layers: int = bounded(1, AT_LEAST_1, maximum=2**8)
+    feedforward: int = bounded(2048, AT_LEAST_1, maximum=2**18)
+
+
+@dataclass(frozen=True, kw_only=True)
+class AdapterConfig:
+    """The adapters of `base_model=adapters`."""
+
+    adapter_width: int = bounded(64, AT_LEAST_1, maximum=MAX_WIDTH)
+    adapter_sharing: Literal["none", "layer", "three"] = "layer"
+    adapter_norms: bool = False
+
+
+@dataclass(frozen=True, kw_only=True)
+class TrialConfig(HeadConfig, AdapterConfig, ABC):
     """Hyperparameters that all fusion methods share. Impossible values raise `BadInput`, which repeats them.
 
     Which data
@@ -153,22 +170,12 @@ class TrialConfig(ABC):
     final_norm: bool = True
     train_examples: int | None = bounded(None, AT_LEAST_1)
     draw: int | None = bounded(None, NOT_NEGATIVE, maximum=2**63 - 1)
-    read_out: Literal["attention", "linear", "mean", "first-token", "last-token"] = "attention"
-    classifier_layers: int = bounded(1, Bound(lambda value: value in (1, 2), "1 or 2"))
     # What trials had before they named it: the default is no other one where there is no decoder.
     word_position: Literal["auto", "first-token", "last-token"] = dataclasses.field(
         default="auto", metadata={"absent": "first-token"}
     )
-    heads: int = bounded(8, AT_LEAST_1, maximum=2**12)
-    dropout: float = bounded(0.1, BELOW_1)
-    positions: bool = False
-    encoder_layers: int = bounded(1, AT_LEAST_1, maximum=2**8)
-    feedforward: int = bounded(2048, AT_LEAST_1, maximum=2**18)
     base_model: Literal["frozen", "fine-tuned", "adapters"] = "frozen"
     base_layers: Literal["all", "selected", "as-many-top"] = "all"
-    adapter_width: int = bounded(64, AT_LEAST_1, maximum=MAX_WIDTH)
-    adapter_sharing: Literal["none", "layer", "three"] = "layer"
-    adapter_norms: bool = False
     base_lr: float | None = bounded(None, POSITIVE)
     optimiser: Literal["adam", "adamw"] = "adam"
     lr: float = bounded(1e-3, POSITIVE)
@@ -236,10 +243,10 @@ class TrialConfig(ABC):
             "word_position": sequence,
             "base_layers": self.base_model == "frozen",
             "base_lr": self.base_model == "frozen",
-            **dict.fromkeys(_OF_ADAPTERS, self.base_model != "adapters"),
+            **dict.fromkeys(_names(AdapterConfig), self.base_model != "adapters"),
         }
         names = {name for name, is_unused in unused.items() if is_unused}
-        return names | set(_OF_THE_HEAD) if self.own_read_out else names
+        return names | _names(HeadConfig) if self.own_read_out else names
 
     def resolved(self, shape: Shape) -> dict[str, Any]:
         """Return all hyperparameters, those that follow from others worked out; methods work out theirs.
@@ -418,6 +425,10 @@ def _class_for(values: dict[str, Any], fusion: str) -> type[TrialConfig]:
         if name not in _hints(kind):
             raise unknown("hyperparameter", name, _hints(kind))
     return kind
+
+
+def _names(kind: type[HeadConfig | AdapterConfig]) -> set[str]:
+    return {field.name for field in dataclasses.fields(kind)}
 
 
 @functools.cache

@@ -144,6 +144,18 @@ class StudyResults:
         return f"<p>{escape(repr(self))}, {escape(self.study.request.metric)}</p>{tables}"
 
 
+def _of_all(name: str) -> cached_property[pd.DataFrame]:
+    """Return a frame of all studies, made when it is asked for."""
+
+    def frame(results: AllResults) -> pd.DataFrame:
+        by_case: dict[tuple[str, ...], pd.DataFrame] = {
+            (study.study.study, study.folder.name): getattr(study, name) for study in results.studies.values()
+        }
+        return _joined(by_case, ["study", "case"])
+
+    return cached_property(frame)
+
+
 class AllResults:
     """The results of all studies below a folder: the frames of `StudyResults`, each with whose rows they are in front.
 
@@ -170,15 +182,8 @@ class AllResults:
         covers = {study.folder.parent().address: study.study.study for study in self.studies.values()}
         return _joined({(name,): _claims(Folder(address)) for address, name in covers.items()}, ["study"])
 
-    def __getattr__(self, name: str) -> pd.DataFrame:
-        if name not in ("arms", "trials", "rates", "claims", "curves", "weights", "predictions"):
-            raise AttributeError(name)
-        by_case: dict[tuple[str, ...], pd.DataFrame] = {
-            (study.study.study, study.folder.name): getattr(study, name) for study in self.studies.values()
-        }
-        frame = _joined(by_case, ["study", "case"])
-        setattr(self, name, frame)
-        return frame
+    arms, trials, rates, claims = (_of_all(name) for name in ("arms", "trials", "rates", "claims"))
+    curves, weights, predictions = (_of_all(name) for name in ("curves", "weights", "predictions"))
 
     def __repr__(self) -> str:
         return "\n".join(map(repr, self.studies.values()))

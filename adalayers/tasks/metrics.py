@@ -161,7 +161,7 @@ class NumberMetric(Metric):
 
     def resampled(self, counts: Counts, weights: np.ndarray) -> np.ndarray:
         weights = weights.astype(float)
-        return np.stack([self.of(counts.gold[0], values, weights) for values in counts.predicted[:, 0]])
+        return np.asarray([self.of(counts.gold[0], values, weights) for values in counts.predicted[:, 0]])
 
     def score(self, labels: np.ndarray, predictions: np.ndarray) -> float:
         """Return the score of numbers, each [n]."""
