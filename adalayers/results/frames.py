@@ -71,7 +71,7 @@ class StudyResults:
     def arms(self) -> pd.DataFrame:
         _ = self.trials  # a score that is no number is not left out of a mean without a word
         loaded = own_module("reports.reading.load").load(self.folder)
-        table = own_module("reports.tables.arms").arms(loaded.results.trials, loaded.plan)
+        table: pd.DataFrame = own_module("reports.tables.arms").arms(loaded.results.trials, loaded.plan)
         return table.drop(columns=["aliases", "line", "mix"])
 
     @cached_property

@@ -22,8 +22,7 @@ from adalayers.results.interim_analyses import InterimAnalysis
 from adalayers.states import ComputeType, Stream
 from adalayers.storage.folder import Folder
 from adalayers.storage.to_json import to_json
-from adalayers.study import Factor as Factor  # reports know it from here
-from adalayers.study import Published, Variant
+from adalayers.study import Factor, Published, Variant
 
 STUDY_FORMAT = 2
 

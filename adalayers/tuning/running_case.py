@@ -141,15 +141,14 @@ class RunningCase:
         errors = (row.get("error") for row in self.record.rows.values() if row["status"] in FAILED)
         return StudyOutcome(state, counts(self.record), next((str(error) for error in errors if error), ""))
 
-    def _write(self, state: str, *, closing: bool = False) -> dict[str, Any]:
+    def _write(self, state: str, *, closing: bool = False) -> None:
         analyses = self.agenda.analyses(closing=closing)
-        document = StudyFile(
+        study = StudyFile(
             id=self._case.before.id,
             study=self._study.name,
             name=self._case.folder.name,
             request=request_record(self._study, self._case, self.agenda, self._request),
             environment=self._environment,
             runs=self.log.runs(state, [arm.name for arm in self.agenda.arms], analyses),
-        ).as_json()
-        self.record.write_study(document)
-        return document
+        )
+        self.record.write_study(study.as_json())
