@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from html import escape
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pandas as pd
 
@@ -72,6 +72,9 @@ class StudyResults:
         _ = self.trials  # a score that is no number is not left out of a mean without a word
         loaded = own_module("reports.reading.load").load(self.folder)
         table: pd.DataFrame = own_module("reports.tables.arms").arms(loaded.results.trials, loaded.plan)
+        for name in map(str, table.columns.intersection(self.trials.columns)):
+            if name.startswith("config/"):
+                table[name] = _as_type(table[name], self.trials[name].dtype)
         return table.drop(columns=["aliases", "line", "mix"])
 
     @cached_property
@@ -265,12 +268,18 @@ def _claims(folder: Folder) -> pd.DataFrame:
     return pd.DataFrame(claims) if claims else pd.DataFrame(columns=["arm", "control", "verdict"])
 
 
+def _as_type(levels: pd.Series, dtype: Any) -> pd.Series:
+    """Return levels of a factor, of which pages know texts and numbers alone, as rows of trials have them."""
+    typed = levels.map({"true": True, "false": False}) if dtype.kind == "b" else levels
+    return typed.astype(dtype) if typed.notna().all() else typed
+
+
 def _joined(frames: Mapping[tuple[str, ...], pd.DataFrame], names: list[str]) -> pd.DataFrame:
     """Return frames below each other, the values of `names` in front of each."""
     whole = [
         frame.assign(**dict(zip(names, key, strict=True))) for key, frame in frames.items() if len(frame)
     ]
     if not whole:
-        return pd.DataFrame(columns=names)
+        return pd.DataFrame(columns=[*names, *next(iter(frames.values()), pd.DataFrame())])
     joined = pd.concat(whole, ignore_index=True)
     return joined[[*names, *(name for name in joined if name not in names)]]

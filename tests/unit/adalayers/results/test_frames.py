@@ -202,3 +202,11 @@ def test_a_notebook_is_shown_a_bounded_table(folder, tmp_path):
     shown = adalayers.results(copy)._repr_html_()
     assert len(shown) < 100_000
     assert "and 4,940 more rows" in shown
+
+
+def test_a_column_has_one_type_in_all_frames():
+    for folder in ("single_layer/minilm-cola", "capacity/minilm-conll2003", "alpha_lambda/minilm-cola"):
+        results = adalayers.results(ROOT / "docs" / "results" / folder)
+        shared = results.arms.columns.intersection(results.trials.columns)
+        assert len(shared) > 2
+        assert (results.arms[shared].dtypes == results.trials[shared].dtypes).all(), folder
