@@ -304,12 +304,16 @@ class Page:
     """What a study adds to its report.
 
     Attributes:
-        parts: Parts of the report that answer its question, first on the page: modules of `reports.parts`.
+        parts: Sections of the report that answer its question: modules of `reports.sections`. The first figure of the
+            first one stands on the page.
+        headline: What the page opens with, each against the control: an arm's name, or a role, of which the arm that is
+            best on validation is told; none: the best other arm.
         method: What a reader must know of the model and the factors: title -> paragraph.
         published: Returns what was published for its arms.
     """
 
     parts: tuple[str, ...] = ()
+    headline: tuple[str, ...] = ()
     method: Mapping[str, str] = field(default_factory=dict)
     published: Callable[[Setting], Sequence[Published]] = lambda setting: ()
 

@@ -77,7 +77,7 @@ def rebuild(folder: str, *, html: bool = False) -> tuple[list[str], list[BadInpu
     above: dict[str, list[Folder]] = {}
     for study in studies:
         above.setdefault(study.parent().address, []).append(study)
-    covers = {parent: below for parent, below in above.items() if parent != root.address or len(above) == 1}
+    covers = {parent: below for parent, below in above.items() if len(below) > 1}
     written += [write_cover(parent, below, built) for parent, below in covers.items()]
     return [*written, write_index(root, studies, [Folder(parent) for parent in covers])], errors
 

@@ -17,7 +17,7 @@ import pandas as pd
 from pandas.api.types import is_float_dtype
 
 from adalayers.results.files import BEST, HISTORY, PREDICTIONS, REPORT, STUDY, WORK
-from reports.parts.part import DETAILS, FIGURES
+from reports.section import DETAILS, FIGURES
 from reports.write import CONTRASTS, HTML
 
 SMALL: dict[str, Any] = {"compression": "zstd", "compression_level": 19}

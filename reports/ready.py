@@ -12,7 +12,7 @@ def require_figures() -> None:
         BadInput: It cannot be drawn.
     """
     try:
-        from reports.drawing import style
+        from reports import plots as style
         from reports.write import images
 
         with style.own_style():

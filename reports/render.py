@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import re
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -28,7 +29,13 @@ def shown(value: Any) -> str:
         return Markup(text.number(value))
     if isinstance(value, int) and not isinstance(value, bool):
         return Markup(f"{value:,}")
-    return Markup(text.escape(value, 2000))
+    words = str(value)
+    blanks = (
+        (words[: len(words) - len(words.lstrip(" "))], words[len(words.rstrip(" ")) :])
+        if words.strip()
+        else ("", "")
+    )
+    return Markup(blanks[0] + text.escape(words, 2000) + blanks[1])
 
 
 @functools.cache
@@ -47,15 +54,46 @@ def environment() -> jinja2.Environment:
     return made
 
 
+def sentence(words: str) -> str:
+    """Return words with a capital letter in front, unless they begin with a symbol: "k = 64"."""
+    clean = shown(words).strip()
+    return re.sub(r"^[a-z](?=[a-z'])", lambda first: first[0].upper(), clean)
+
+
+def with_article(name: str) -> str:
+    """Return what an arm is called in a sentence: "the learned mix"."""
+    clean = shown(name)
+    return f"the {clean}" if re.match(r"(learned|layer|published) mix|last layer", clean) else clean
+
+
+def paragraph(words: str) -> str:
+    """Return what macros wrote as one line."""
+    return re.sub(r" +([.,;:?)])", r"\1", " ".join(words.split()))
+
+
+def several(names: list[str], most: int) -> str:
+    """Return names as a sentence has them; those that hold commas with semicolons between them."""
+    if not any("," in name for name in names):
+        return text.several(names, most)
+    more = [f"{len(names) - most} more"] if len(names) > most else []
+    return "; ".join([*names[:most], *more])
+
+
 FILTERS: dict[str, Callable[..., str]] = {
     "code": text.code,
     "prose": text.prose,
     "number": text.number,
     "interval": lambda ends, *how, **more: text.interval(*ends, *how, **more),
-    "several": lambda names, most=4: text.several([shown(name) for name in names], most),
+    "estimate": lambda mean: text.estimate(mean.mean, mean.low, mean.high, mean.n),
+    "several": lambda names, most=4: several([shown(name) for name in names], most),
     "count": text.count,
     "link": text.link,
     "fenced": text.fenced,
+    "sentence": sentence,
+    "the": with_article,
+    "paragraph": paragraph,
+    "significant": lambda value: f"{value:.2g}",
+    "plain": lambda value: f"{value:g}",
 }
 """What templates write with besides; all of it is safe on a page whoever named what."""
 

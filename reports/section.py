@@ -12,6 +12,12 @@ from reports.evidence.evidence import Evidence
 
 Frames = TypeVar("Frames")
 
+FIGURES = "figures"
+"""The folder of figures, next to the page."""
+
+DETAILS = "details.md"
+"""The page that holds all tables and figures. report.md names it and has no link to it: it is published without."""
+
 
 @dataclass(frozen=True)
 class Table:

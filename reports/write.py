@@ -18,12 +18,13 @@ from adalayers.results.files import CLAIMS, REPORT
 from adalayers.storage.folder import Folder
 from reports import plots as style
 from reports.evidence.evidence import Evidence
-from reports.page.cover import CoverEntry, across_cases, cover, draw_cover
+from reports.page.cover import Cover, CoverEntry, across_cases
+from reports.page.details import Details
 from reports.page.html import as_html
 from reports.page.index import Line, index
-from reports.page.report import details_page, short_page
-from reports.parts.part import DETAILS, FIGURES
+from reports.page.study_page import StudyPage
 from reports.reading.load import load
+from reports.section import DETAILS, FIGURES
 
 CONTRASTS = "contrasts.json"
 INDEX = "index.md"
@@ -46,14 +47,13 @@ def build(folder: Folder | str | Path) -> Evidence:
     """
     directory = _folder(folder)
     evidence = Evidence(load(directory))
-    pages = {DETAILS: details_page(evidence), REPORT: short_page(evidence)}
-    for page in pages.values():
-        for name, figure in page.figures().items():
-            _write_figure(directory, name, figure)
+    page, details = StudyPage(evidence), Details(evidence)
+    for name, figure in {**details.figures, **page.figures}.items():
+        _write_figure(directory, name, figure)
     write_claims(directory, evidence)
     # Last, so that a page never points at figures or claims that are not there.
-    for name, page in pages.items():
-        directory.write_bytes(name, page.text().encode(errors="replace"))  # JSON may hold half a character
+    for name, text in {DETAILS: details.text(page.title), REPORT: page.text()}.items():
+        directory.write_bytes(name, text.encode(errors="replace"))  # JSON may hold half a character
     return evidence
 
 
@@ -80,12 +80,13 @@ def write_cover(
     """
     root = _folder(study_root)
     entries, problems = _entries(root, folders, built)
-    for name, figure in draw_cover(entries).items():
-        _write_figure(root, name, figure)
     claims = across_cases(entries)
+    title = entries[0].evidence.plan.study if entries else root.name
+    cover = Cover(title, entries, problems, claims)
+    for name, figure in cover.figures.items():
+        _write_figure(root, name, figure)
     root.write_json(CLAIMS, [claim.as_json() for claim in claims.claims])
-    title = entries[0].loaded.plan.study if entries else root.name
-    root.write_bytes(REPORT, cover(title, entries, problems, claims).encode(errors="replace"))
+    root.write_bytes(REPORT, cover.text().encode(errors="replace"))
     return f"{root.uri}/{REPORT}"
 
 

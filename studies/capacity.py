@@ -49,7 +49,7 @@ STUDY = Study(
         comparisons=functools.partial(planned_comparisons, conditions=("train_examples",)),
     ),
     page=Page(
-        parts=("data_size", "cost_at_use"),
+        parts=("factor", "costs"),
         method={
             "The model": (
                 "Hidden states of a frozen backbone are projected to k dimensions, added up with learned weights, and "

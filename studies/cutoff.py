@@ -73,7 +73,7 @@ STUDY = Study(
         variants=variants,
     ),
     page=Page(
-        parts=("cutoff", "cost_at_use"),
+        parts=("factor", "costs"),
         method={
             "The cutoff": (
                 "The layer mix adds up projections of a frozen backbone's hidden states with the weights p̃ = "

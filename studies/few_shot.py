@@ -167,7 +167,7 @@ STUDY = Study(
         first=first,
     ),
     page=Page(
-        parts=("few_shot",),
+        parts=("factor",),
         method={
             "The methods": (
                 "All read the hidden states of a base model. `extra-layers` trains transformer layers on the last "

@@ -158,7 +158,7 @@ STUDY = Study(
     ),
     design=Design(arms=arms, comparisons=comparisons, tunings=tunings, tuned_only=True),
     page=Page(
-        parts=("methods",),
+        parts=("costs",),
         method={
             "The methods": (
                 "Fusions read the hidden states of a frozen base model: at its own width, with a read-out of their "

@@ -87,6 +87,7 @@ STUDY = Study(
     ),
     page=Page(
         parts=("single_layers",),
+        headline=("single", "uniform"),
         method={
             "The arms": (
                 "Every arm is the same network: hidden states of a frozen backbone are projected, mixed with weights, "

@@ -85,7 +85,7 @@ STUDY = Study(
         comparisons=functools.partial(planned_comparisons, conditions=("train_examples",)),
     ),
     page=Page(
-        parts=("data_size",),
+        parts=("factor",),
         method={
             "The model": (
                 "Hidden states of a frozen backbone are projected and added up with the weights p̃ = softmax(α p), p "

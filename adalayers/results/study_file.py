@@ -51,7 +51,8 @@ class RequestRecord:
     fixed:      hyperparameters that all arms share unless they say otherwise; set: those of --set
     comparisons: what was planned to be compared
     variants:   ways in which the models of confirmed trials were scored otherwise, as `evaluations.parquet` names them
-    parts:      parts of the report that answer the question, first on the page
+    parts:      sections of the report that answer the question
+    headline:   arms or roles that the page opens with
     published:  what was published for arms
     """
 
@@ -82,6 +83,7 @@ class RequestRecord:
     comparisons: tuple[Comparison, ...] = ()
     variants: dict[str, Variant] = field(default_factory=dict)
     parts: tuple[str, ...] = ()
+    headline: tuple[str, ...] = later(())
     published: tuple[Published, ...] = ()
 
 

@@ -158,6 +158,7 @@ def request_record(study: Study, case: Case, agenda: Agenda, request: StudyReque
         comparisons=tuple(planned.values()),
         variants={variant.name: variant for variant in plan.variants},
         parts=study.page.parts,
+        headline=study.page.headline,
         published=plan.published,
     )
 

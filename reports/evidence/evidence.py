@@ -11,14 +11,14 @@ from typing import Any
 import pandas as pd
 
 from adalayers.results.interim_analyses import InterimAnalysis, planned_error
-from adalayers.results.study_file import Published
+from adalayers.results.study_file import Factor, Published
 from adalayers.tasks.kind import TaskKind
 from adalayers.tasks.kinds import KINDS
 from adalayers.tasks.metrics import bounds
 from adalayers.tasks.schemes import NO_TAGS, Scheme, scheme_or_runs
 from reports.evidence import claims as claiming
 from reports.evidence import omnibus, planning, prediction_hashes, resampling
-from reports.reading.factors import in_order
+from reports.reading.factors import column, in_order, levels
 from reports.reading.frames import numbers, records, searched
 from reports.reading.load import Loaded, Plan
 from reports.reading.space import Domain, domains
@@ -91,6 +91,16 @@ class Evidence:
         return tables.core(self.arms, self.plan)
 
     @cached_property
+    def grid_factors(self) -> tuple[Factor, ...]:
+        """The factors in which cells of the core differ, where there are several: a page shows them as a grid."""
+        varied = [
+            factor
+            for factor in self.plan.factors
+            if column(factor.name) in self.core and len(levels(self.core[column(factor.name)])) > 1
+        ]
+        return tuple(varied) if len(varied) > 1 else ()
+
+    @cached_property
     def lines(self) -> tuple[str, ...]:
         """The names of the core's lines, in order: their places are their colours."""
         ordered = in_order(self.core, self.plan.factors[1:] or self.plan.factors)
@@ -119,6 +129,11 @@ class Evidence:
             for arm in self.scores
             if 2 * counts["sum"][arm] >= counts["size"][arm]
         }
+
+    @property
+    def own_draws(self) -> bool:
+        """Whether each seed drew training examples of its own."""
+        return numbers(tables.confirmed(self.trials), "draw").nunique() > 1
 
     @cached_property
     def best_arm(self) -> str | None:

@@ -11,6 +11,7 @@ from functools import cached_property
 from matplotlib.figure import Figure
 
 from reports.evidence.evidence import Evidence
+from reports.page.limits import limits
 from reports.plots import styled
 from reports.render import render
 from reports.section import Section, Table
@@ -72,14 +73,25 @@ class Details:
         chapters = [
             (head, list(own)) for head, own in itertools.groupby(self.shown, lambda shown: shown.title)
         ]
-        return render("details.md.j2", title=title, chapters=chapters)
+        return render(
+            "details.md.j2",
+            title=title,
+            chapters=chapters,
+            limits=limits(self.evidence),
+            problems=self.evidence.loaded.problems,
+        )
+
+
+def section_of(evidence: Evidence, name: str) -> Shown | None:
+    """Return what a module of `reports.sections` shows of a study; None where it does not apply."""
+    shown: Shown | None = evidence.once(f"section {name}", lambda evidence: _shown(evidence, name))
+    return shown
 
 
 @styled
-def section_of(evidence: Evidence, name: str) -> Shown | None:
-    """Return what a module of `reports.sections` shows of a study; None where it does not apply."""
+def _shown(evidence: Evidence, name: str) -> Shown | None:
     section: Section[object] = importlib.import_module(f"..sections.{name}", __package__).SECTION
-    frames = evidence.once(f"section {name}", section.frames)
+    frames = section.frames(evidence)
     if frames is None:
         return None
     figures = {figure: draw(frames) for figure, draw in section.figures.items()}

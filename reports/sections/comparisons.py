@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from reports.cells import difference, ends
 from reports.evidence.claims import Claim
 from reports.evidence.evidence import Evidence
-from reports.parts.cells import compared
+from reports.names import compared
 from reports.section import Section, Table
 from reports.words.labels import SPLITS, short
 from reports.words.text import NONE

@@ -11,7 +11,7 @@ from matplotlib.figure import Figure
 from reports.evidence.claims import Claim
 from reports.evidence.evidence import Evidence
 from reports.evidence.holm import BETTER, OPEN, SAME, WORSE
-from reports.parts.cells import compared
+from reports.names import compared
 from reports.plots import (
     COLOURS,
     MARKERS,

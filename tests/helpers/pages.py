@@ -4,7 +4,8 @@ from pathlib import Path
 
 from adalayers.storage.folder import Folder
 from reports.evidence.evidence import Evidence
-from reports.page.report import details_page, short_page
+from reports.page.details import Details
+from reports.page.study_page import StudyPage
 from reports.reading.load import load
 from reports.write import write_claims
 from tests.helpers.made_up import MadeUp
@@ -21,9 +22,19 @@ def rebuild_claims(folder: Folder | Path | str) -> None:
     write_claims(directory, Evidence(load(directory)))
 
 
+def page(evidence: Evidence) -> str:
+    """Return report.md."""
+    return StudyPage(evidence).text()
+
+
+def details(evidence: Evidence) -> str:
+    """Return details.md."""
+    return Details(evidence).text("a study")
+
+
 def both_pages(evidence: Evidence) -> str:
     """Return report.md and details.md, one after the other."""
-    return "\n".join([short_page(evidence).text(), details_page(evidence).text()])
+    return "\n".join([page(evidence), details(evidence)])
 
 
 def section(text: str, title: str) -> str:

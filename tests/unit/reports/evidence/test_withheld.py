@@ -4,13 +4,12 @@ import pandas as pd
 import pytest
 
 from adalayers.results.files import PREDICTIONS, TRIALS
-from reports.evidence.caveats import caveats
 from reports.evidence.claims import OPEN
 from reports.evidence.evidence import Evidence
 from reports.reading.frames import numbers
 from reports.reading.load import load
 from tests.helpers.made_up import MadeUp
-from tests.helpers.pages import both_pages
+from tests.helpers.pages import both_pages, page
 
 ARM, EXAMPLES = "uniform", 300
 
@@ -65,7 +64,7 @@ def test_a_row_that_was_edited_withholds_its_comparisons_alone(made, tmp_path, c
 
 def assert_withheld(place, before, why: str) -> None:
     evidence = Evidence(load(place))
-    text = " ".join(caveat.finding for caveat in caveats(evidence)).replace("\\", "").replace("`", "")
+    text = page(evidence).replace("\\", "").replace("`", "")
     assert why.replace("`", "") in text
     for claim in evidence.claims:
         if ARM in claim.weights:

@@ -5,13 +5,13 @@ import re
 import pytest
 
 from reports import write_cover
-from reports.drawing.style import plain_text
 from reports.evidence.evidence import Evidence
-from reports.page.report import details_page, short_page
+from reports.plots import plain_text
 from reports.reading.load import load
 from tests.helpers.made_layers import with_single_layers
 from tests.helpers.made_published import with_published
 from tests.helpers.made_up import MadeUp
+from tests.helpers.pages import details, page
 from tests.helpers.studying import without_figures
 
 HOSTILE = " \x1b[31m<img src=x>![r](http://x/y.png)`|\n# H\u202e"
@@ -68,8 +68,8 @@ def check(text: str) -> None:
 def test_no_text_of_data_or_files_is_markup(tmp_path, study):
     made = hostile(STUDIES[study]())
     evidence = Evidence(load(made.write(tmp_path / f"odd{HOSTILE.replace('/', '')}")))
-    for page in (short_page, details_page):
-        check(page(evidence).text())
+    for text in (page(evidence), details(evidence)):
+        check(text)
     with without_figures():
         write_cover(tmp_path, [*tmp_path.iterdir()])
     check((tmp_path / "report.md").read_text())

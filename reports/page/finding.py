@@ -1,0 +1,346 @@
+"""What a study found, as objects that its sentences are made of: the headline, factors, what differs, what is open.
+
+Which verdicts are told, in which order and with which numbers, is decided here; `finding.md.j2` has the words.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from statistics import fmean
+
+from scipy import stats
+
+from adalayers.comparisons import FIRST
+from adalayers.tasks.metrics import smallest_effect
+from reports import names
+from reports.evidence.claims import HIGHER, LOWER, Claim
+from reports.evidence.evidence import Evidence
+from reports.evidence.holm import BETTER, OPEN, WORSE
+from reports.reading.factors import short
+from reports.reading.frames import numbers
+from reports.tables import arms as tables
+from reports.tables.distances import share_of_the_way
+from reports.words import labels
+
+NEAR_FLOOR = 0.2
+"""Share of the gap from a trivial model to a perfect score, closed by the best arm, below which that comes first."""
+OF_ANSWERS = ("matthews", "f1_macro")
+"""Scores of answers other than accuracy: one that ranks may be good where no answer changes."""
+ALL = 0.9
+"""Share of the confirmed trials whose best epoch is the last one allowed, from which on all are under-trained."""
+UNIFORM_SHARE = 0.995
+"""Share of the uniform mix's entropy from which on a mix has stayed uniform."""
+GOES_WITH = 0.6
+"""Size of a rank correlation over the cells from which on scores are said to go with the entropy of the mix."""
+TIE = "tie"
+GROUPS = {"single": "single layer"}
+"""Role -> what an arm of it is called."""
+
+
+@dataclass(frozen=True)
+class Found:
+    """A comparison as it is told.
+
+    Attributes:
+        claim: What is claimed of it.
+        name: What it is called; of two arms, the one that is compared with the reference.
+        reference: The other arm; "" where levels of factors are compared.
+        verdict: `BETTER`, `WORSE`, `SAME`, `TIE` or `OPEN`.
+        scores: Mean scores of the two arms over the seeds that they share; none where it is of factors.
+        group: What the arm is the best of, on validation ("single layer"); "" for an arm that is named.
+        place: In the order in which comparisons were planned.
+    """
+
+    claim: Claim
+    name: str
+    reference: str
+    verdict: str
+    scores: tuple[float, float] | None = None
+    group: str = ""
+    place: int = 0
+
+    @property
+    def size(self) -> float:
+        return abs(self.claim.difference or 0.0)
+
+    @property
+    def at_most(self) -> float | None:
+        """What its size does not exceed."""
+        return self.claim.at_most
+
+
+@dataclass(frozen=True)
+class Whole:
+    """A factor, or two that may depend on each other; verdict: whether they matter, None where nothing says."""
+
+    name: str
+    verdict: str | None
+    p_value: float
+    of_two: bool
+
+
+@dataclass(frozen=True)
+class Floor:
+    """The best arm closes a `closed` share of the way from a trivial model to a perfect score.
+
+    accuracies: least and largest mean of an arm, where another score of answers selects; most: of one answer
+    """
+
+    closed: float
+    trivial: float
+    accuracies: tuple[float, float] | None
+    most: float
+
+
+@dataclass(frozen=True)
+class Finding:
+    """What the first paragraph says.
+
+    Attributes:
+        score: What scores are called: "test entity F1".
+        control: The arm that others are compared with, in words.
+        pairs: The most seeds that two arms share; compared: whether anything was planned to be compared.
+        delta: The smallest difference of interest.
+        floor, under_trained, nothing: What comes before all else: scores at the floor; (share, epochs) of trials whose
+            best epoch is the last; arms that learned nothing, in words.
+        uniform: Whether the mix that the control learns stayed uniform.
+        headline: What the study is about: the comparisons that it names.
+        wholes: Factors as wholes, of a complete factorial.
+        factors: The levels of factors that are compared, by factor.
+        rest: Other planned comparisons of arms.
+        with_entropy: Rank correlation, over the cells, of the score with the entropy of the mix, where it is large.
+        only_here: Names of decided comparisons that are not shown beyond these examples.
+    """
+
+    score: str
+    control: str
+    pairs: int
+    compared: bool
+    delta: float | None
+    floor: Floor | None
+    under_trained: tuple[float, int] | None
+    nothing: tuple[str, ...]
+    arms: int
+    uniform: bool
+    headline: tuple[Found, ...]
+    wholes: tuple[Whole, ...]
+    factors: dict[str, tuple[Found, ...]]
+    rest: tuple[Found, ...]
+    with_entropy: float | None = None
+    learned: bool = False
+    only_here: tuple[str, ...] = ()
+    speed: tuple[tuple[str, str, float], ...] = ()
+
+    @property
+    def all(self) -> tuple[Found, ...]:
+        """All planned comparisons."""
+        return (*self.headline, *(found for level in self.factors.values() for found in level), *self.rest)
+
+    @property
+    def few(self) -> bool:
+        """Whether there are too few seeds for any verdict."""
+        return 0 < self.pairs < FIRST
+
+    @property
+    def judged(self) -> bool:
+        """Whether there are verdicts on factors as wholes."""
+        return any(effect.verdict is not None for effect in self.wholes)
+
+    @property
+    def mostly_nothing(self) -> bool:
+        """Whether the control, or half of the arms, learned nothing: then that comes first."""
+        return self.control in self.nothing or 2 * len(self.nothing) >= self.arms > 0
+
+    @property
+    def decided(self) -> int:
+        return sum(found.verdict != OPEN for found in self.all)
+
+    @property
+    def differing(self) -> int:
+        return sum(found.verdict in (BETTER, WORSE) for found in self.all)
+
+    def of(self, verdict: str, within: Sequence[Found] | None = None) -> list[Found]:
+        """Return what has a verdict, outside the headline or of those given, the largest first."""
+        among = self.all[len(self.headline) :] if within is None else within
+        return sorted((found for found in among if found.verdict == verdict), key=lambda found: -found.size)
+
+    def phrases(self, founds: Sequence[Found]) -> list[str]:
+        """Return what comparisons are called, the levels of a factor that share a reference in one phrase."""
+        groups: dict[object, list[Found]] = {}
+        for place, found in enumerate(founds):
+            change = found.claim.changes[0] if len(found.claim.changes) == 1 and not found.reference else None
+            groups.setdefault((change.factor, str(change.reference)) if change else place, []).append(found)
+        phrases = []
+        for own in groups.values():
+            first = own[0].claim.changes[0] if len(own) > 1 else None
+            own.sort(key=lambda found: found.place)
+            levels = [names.level(found.claim.changes[0].level) for found in own] if first else []
+            head = own[0].name.partition(" = ")[0]
+            phrases.append(
+                f"{head} = {', '.join(levels[:-1])} or {levels[-1]} instead of {names.level(first.reference)}"
+                if first
+                else own[0].name
+            )
+        return phrases
+
+
+def finding(evidence: Evidence) -> Finding:
+    plan = evidence.plan
+    planned = [claim for claim in evidence.claims if claim.primary]
+    arms = [claim for claim in planned if of_arms(claim)]
+    headline = [] if evidence.grid_factors else _headline(evidence, arms)
+    told = {found.claim.key for found in headline}
+    factors: dict[str, list[Found]] = {}
+    for claim in planned:
+        if claim not in arms:
+            factor = next(item for item in plan.factors if item.name == claim.changes[0].factor)
+            factors.setdefault(short(factor), []).append(found_of(claim, evidence))
+    learns = plan.control in tables.learning_arms(evidence.trials, plan)
+    return Finding(
+        score=f"{evidence.split_name} {labels.short(plan.metric)}",
+        control=names.arm(plan.control, plan),
+        pairs=max((claim.n for claim in planned), default=0),
+        compared=bool(planned),
+        delta=plan.smallest_effect,
+        floor=floor(evidence),
+        under_trained=under_trained(evidence),
+        nothing=tuple(names.arm(arm, plan) for arm in evidence.learned_nothing),
+        arms=len(evidence.scores),
+        uniform=stayed_uniform(evidence),
+        learned=learns,
+        headline=tuple(headline),
+        wholes=tuple(_wholes(evidence)),
+        factors={name: tuple(own) for name, own in factors.items()},
+        rest=tuple(found_of(claim, evidence) for claim in arms if claim.key not in told),
+        with_entropy=_with_entropy(evidence),
+        only_here=tuple(names.compared(claim, plan) for claim in planned if claim.on_these_examples),
+        speed=tuple(_speed(evidence)),
+    )
+
+
+def of_arms(claim: Claim) -> bool:
+    """Whether a comparison is of two arms, by name or by the one level of a factor in which they differ."""
+    return len(claim.weights) == 2 and claim.kind in ("arm", "factor")
+
+
+def sides(claim: Claim) -> tuple[str, str]:
+    """Return the two arms of a comparison of arms, the control second."""
+    (arm,) = (name for name, weight in claim.weights.items() if weight > 0)
+    (control,) = (name for name, weight in claim.weights.items() if weight < 0)
+    return arm, control
+
+
+def verdict_of(claim: Claim) -> str:
+    return TIE if claim.tie else claim.shown
+
+
+def found_of(claim: Claim, evidence: Evidence, group: str = "") -> Found:
+    plan, place = evidence.plan, evidence.claims.index(claim)
+    if not of_arms(claim):
+        return Found(claim, names.compared(claim, plan), "", verdict_of(claim), place=place)
+    arm, control = sides(claim)
+    scores = [evidence.scores.get(name, {}) for name in (arm, control)]
+    means = tuple(fmean(own[seed] for seed in claim.values) for own in scores) if claim.values else None
+    name, reference = (names.arm(side, plan) for side in (arm, control))
+    return Found(claim, name, reference, verdict_of(claim), means, group, place)  # type: ignore[arg-type]
+
+
+def _headline(evidence: Evidence, claims: Sequence[Claim]) -> list[Found]:
+    """Return the comparisons that the study names, by arm or by role; without, the best other arm on validation."""
+    plan = evidence.plan
+    by_arm = {sides(claim)[0]: claim for claim in claims if sides(claim)[1] == plan.control}
+    chosen = {
+        str(arm): float(mean)
+        for arm, mean in zip(evidence.arms["arm"], evidence.arms["val_mean"], strict=True)
+        if arm in by_arm and mean == mean  # not NaN
+    }
+    if not chosen:
+        return []
+    headline = []
+    roles = {arm.name: arm.role for arm in plan.arms}
+    for wanted in evidence.loaded.study.request.headline:
+        own = {arm: mean for arm, mean in chosen.items() if wanted in (arm, roles[arm])}
+        if own:
+            best = max(own, key=own.__getitem__)
+            group = GROUPS.get(wanted, wanted) if len(own) > 1 else ""
+            headline.append(found_of(by_arm[best], evidence, group))
+    if headline:
+        return headline
+    best = max(chosen, key=chosen.__getitem__)
+    return [found_of(by_arm[best], evidence, "other arm" if len(chosen) > 1 else "")]
+
+
+def _wholes(evidence: Evidence) -> Iterable[Whole]:
+    symbols = {factor.name: short(factor) for factor in evidence.plan.factors}
+    meanings = {
+        factor.name: f"{short(factor)} ({factor.meaning})" if factor.meaning else short(factor)
+        for factor in evidence.plan.factors
+    }
+    for effect in evidence.omnibus:
+        several = len(effect.factors) > 1
+        name = " and ".join((symbols if several else meanings)[factor] for factor in effect.factors)
+        yield Whole(name, effect.verdict, effect.p_value, several)
+
+
+def _with_entropy(evidence: Evidence) -> float | None:
+    cells = evidence.grid.dropna(subset=["mean", "entropy"])
+    if len(cells) < FIRST or cells["entropy"].max() - cells["entropy"].min() < 0.1 * math.log(2):
+        return None
+    correlation = float(stats.spearmanr(cells["mean"], cells["entropy"]).statistic)
+    return correlation if abs(correlation) >= GOES_WITH else None
+
+
+def _speed(evidence: Evidence) -> Iterable[tuple[str, str, float]]:
+    """Yield what needs fewer or more steps to a score that both sides reach: its name, which, and by how many."""
+    if evidence.pace.saturated:
+        return
+    for claim in evidence.contrasts:
+        if (
+            claim.metric == "convergence_step"
+            and claim.primary
+            and claim.changes
+            and claim.verdict in (LOWER, HIGHER)
+        ):
+            fewer = "fewer" if claim.verdict == LOWER else "more"
+            yield names.compared(claim, evidence.plan), fewer, abs(claim.difference or 0.0)
+
+
+def stayed_uniform(evidence: Evidence) -> bool:
+    """Whether the control learns its mix, and that mix is the uniform one but in name."""
+    row, plan = evidence.row_of(evidence.plan.control), evidence.plan
+    if not row or not tables.is_learned(str(row["mix"]), str(row["fusion"])) or len(plan.hidden_states) < 2:
+        return False
+    rows = tables.confirmed(evidence.trials)
+    entropy = float(numbers(rows[rows["arm"] == plan.control], "mix/entropy").mean())
+    return entropy >= UNIFORM_SHARE * math.log(len(plan.hidden_states))
+
+
+def floor(evidence: Evidence) -> Floor | None:
+    """Return how near the best arm is to a trivial model, where it is: what helps once a task is learned may differ."""
+    dataset, metric = evidence.loaded.study.environment.dataset, evidence.plan.metric
+    trivial = dataset.baseline.get(evidence.split)
+    means = evidence.arms["mean"].dropna()
+    closed = share_of_the_way(None if means.empty else float(means.max()), trivial, metric)
+    if closed is None or trivial is None:
+        return None
+    counts = dataset.distribution.get(evidence.split_name, {}) if dataset.labels else {}
+    by_arm = tables.values(evidence.trials, f"{evidence.split}/accuracy")
+    accuracies, most = None, 0.0
+    if metric in OF_ANSWERS and by_arm and sum(counts.values()):
+        means = [fmean(by_seed.values()) for by_seed in by_arm.values()]
+        accuracies, most = (min(means), max(means)), max(counts.values()) / sum(counts.values())
+    at_floor = accuracies is not None and accuracies[1] < most + smallest_effect("accuracy")
+    return Floor(closed, trivial, accuracies, most) if closed < NEAR_FLOOR or at_floor else None
+
+
+def under_trained(evidence: Evidence) -> tuple[float, int] | None:
+    """Return the share of trials whose best epoch is the last allowed, and that epoch, where it is nearly all."""
+    if any(factor.condition and factor.name == "epochs" for factor in evidence.plan.factors):
+        return None
+    rows = tables.confirmed(evidence.trials)
+    allowed, best = numbers(rows, "config/epochs"), numbers(rows, "best_epoch")
+    known = allowed.notna() & best.notna()
+    share = float((best == allowed)[known].mean()) if known.any() else 0.0
+    return (share, int(allowed[known].max())) if share >= ALL else None

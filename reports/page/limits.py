@@ -1,0 +1,378 @@
+"""What limits a study's findings: rules in the order in which they matter, each with its size where it applies.
+
+A rule returns what its sentence is made of, or None; `templates/limits.md.j2` has a macro of the rule's name.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from statistics import fmean, median
+from typing import Any
+
+import pandas as pd
+from scipy import special
+
+from adalayers.comparisons import FIRST
+from adalayers.results.other_studies import TAKEN_COMMIT, TAKEN_FROM, UNCOMMITTED
+from reports import names
+from reports.evidence.claims import Claim, differences
+from reports.evidence.evidence import Evidence
+from reports.evidence.holm import SAME
+from reports.evidence.planning import chance, resolution
+from reports.evidence.resampling import NEIGHBOURS
+from reports.page.finding import under_trained
+from reports.reading.data import cuts
+from reports.reading.factors import column, levels, numeric, short
+from reports.reading.frames import numbers, texts
+from reports.render import markdown
+from reports.tables import arms as tables
+from reports.words.text import prose
+
+POWER = 0.8
+"""Chance of finding a difference of one standard deviation below which seeds are few."""
+TRUNCATED_SHARE = 0.05
+"""Share of a split's examples cut to the maximum length above which that is said."""
+UNEVEN = 0.8
+"""Share of one class above which accuracy counts little else."""
+LATE = 0.8
+"""Share of an arm's trials whose best epoch is the last one allowed, from which on that is said."""
+HEAVY, RARE = 0.5, 0.01
+"""Share of a comparison's variance that one seed holds above which that is said, where normal differences show as
+large a share as seldom as the second says: of six, the largest holds more than half of it in 42% of samples."""
+WIDER = 1.2
+"""Times the standard error over sentences drawn one by one of that over blocks of neighbours above which that is said,
+where independent sentences show as much as seldom as `RARE` says, over all comparisons."""
+UNEQUAL = 1.2
+"""Times the trained weights of another arm above which that is said."""
+
+Rows = Mapping[str, Any]
+
+
+@dataclass(frozen=True)
+class Rule:
+    """A rule; `test` returns what its sentence says, None where it does not apply."""
+
+    name: str
+    test: Callable[[Evidence], Rows | None]
+
+
+@dataclass(frozen=True)
+class Limit:
+    """A rule that applies, and what its sentence says."""
+
+    name: str
+    rows: Rows
+
+
+def limits(evidence: Evidence) -> list[Limit]:
+    """Return all that limits the findings, what matters most first."""
+    found = [(rule.name, rule.test(evidence)) for rule in RULES]
+    return [Limit(name, rows) for name, rows in found if rows is not None]
+
+
+def _primary(evidence: Evidence) -> list[Claim]:
+    return [claim for claim in evidence.claims if claim.primary]
+
+
+def _named(claims: Sequence[Claim], evidence: Evidence) -> list[str]:
+    return [names.compared(claim, evidence.plan) for claim in claims]
+
+
+def _arms(arms: Sequence[Any], evidence: Evidence) -> list[str]:
+    return [names.arm(str(arm), evidence.plan) for arm in dict.fromkeys(arms) if arm]
+
+
+def _ends(values: pd.Series, evidence: Evidence) -> Rows:
+    """Return the least and the largest of values by arm."""
+    least, most = (names.arm(str(arm), evidence.plan) for arm in (values.idxmin(), values.idxmax()))
+    return {"low": values.min(), "low_arm": least, "high": values.max(), "high_arm": most}
+
+
+def withheld(evidence: Evidence) -> Rows | None:
+    trials = evidence.loaded.withheld
+    return {"trials": sorted(trials.items())} if trials else None
+
+
+def without_result(evidence: Evidence) -> Rows | None:
+    confirmed = evidence.trials[evidence.trials["stage"] == "confirm"]
+    lost = confirmed[confirmed["status"].isin(["failed", "diverged"])]
+    left = int((confirmed["status"] == "unfinished").sum())
+    if not len(lost) and not left:
+        return None
+    statuses = {status: int((lost["status"] == status).sum()) for status in ("failed", "diverged")}
+    return {"lost": statuses, "arms": _arms(list(lost["arm"]), evidence), "unfinished": left}
+
+
+def searched_seed(evidence: Evidence) -> Rows | None:
+    """The search's best was chosen for that seed."""
+    by_stage = {
+        str(stage): set(numbers(rows, "seed").dropna()) for stage, rows in evidence.trials.groupby("stage")
+    }
+    both = by_stage.get("search", set()) & by_stage.get("confirm", set())
+    return {"seeds": [f"{seed:.0f}" for seed in sorted(both)]} if both else None
+
+
+def validation(evidence: Evidence) -> Rows | None:
+    return {} if evidence.claims and evidence.split != "test" else None
+
+
+def late(evidence: Evidence) -> Rows | None:
+    """Some arms were best at the last epoch allowed, others before: the order of arms may change."""
+    if any(factor.condition and factor.name == "epochs" for factor in evidence.plan.factors) or under_trained(
+        evidence
+    ):
+        return None
+    rows = tables.confirmed(evidence.trials)
+    allowed, best = numbers(rows, "config/epochs"), numbers(rows, "best_epoch")
+    last = (best == allowed)[allowed.notna() & best.notna()].groupby(rows["arm"]).mean()
+    arms = list(last.index[last >= LATE])
+    if not arms or last.min() >= LATE / 2:  # all alike
+        return None
+    return {
+        "arms": _arms(arms, evidence),
+        "share": last.min(),
+        "other": names.arm(str(last.idxmin()), evidence.plan),
+    }
+
+
+def power(evidence: Evidence) -> Rows | None:
+    """Seeds are few for what is open."""
+    undecided = [claim for claim in _primary(evidence) if not (claim.decided or claim.withheld)]
+    spreads = [claim.sd for claim in undecided if claim.sd]
+    if not undecided or not spreads:
+        return None
+    middle = sorted(undecided, key=lambda claim: claim.n)[(len(undecided) - 1) // 2]
+    if not middle.level or middle.n < FIRST:
+        return None
+    found = chance(middle.n, 1.0, middle.level)
+    return {"n": middle.n, "size": median(spreads), "chance": found} if found < POWER else None
+
+
+def too_coarse(evidence: Evidence) -> dict[tuple[object, ...], float]:
+    """Return the comparisons that no number of seeds decides for other examples, by key, each with its resolution.
+
+    That is what the choice of test examples alone leaves open, where it is more than the smallest effect.
+    """
+    variances = {
+        evidence.claims[place].key: variance for place, variance in evidence.example_variances.items()
+    }
+    halves = {
+        claim.key: resolution(variances[claim.key], claim.level)
+        for claim in _primary(evidence)
+        if not claim.decided and claim.level and claim.key in variances
+    }
+    return {key: half for key, half in halves.items() if half > (evidence.plan.smallest_effect or math.inf)}
+
+
+def examples(evidence: Evidence) -> Rows | None:
+    """Decided on these test examples alone, or too few of them for what is open."""
+    here = [claim for claim in _primary(evidence) if claim.on_these_examples]
+    halves, effect = list(too_coarse(evidence).values()), evidence.plan.smallest_effect or 0.0
+    if not here and not halves:
+        return None
+    return {
+        "split": evidence.split_name,
+        "n": evidence.loaded.study.environment.dataset.examples.get(evidence.split_name, 0),
+        "here": _named(here, evidence),
+        "halves": (min(halves), max(halves)) if halves else None,
+        "many": len(halves),
+        "effect": effect,
+        "times": math.ceil((max(halves) / effect) ** 2) if halves and effect else 0,
+    }
+
+
+def without_examples(evidence: Evidence) -> Rows | None:
+    """Some intervals do not cover the choice of examples."""
+    why = evidence.without_examples
+    return {"split": evidence.split_name, "why": [markdown(prose(one)) for one in why]} if why else None
+
+
+def shared(evidence: Evidence) -> Rows | None:
+    """Examples that also stand in train."""
+    dataset = evidence.loaded.study.environment.dataset
+    splits = {split: n for split, n in dataset.shared.items() if n and split == evidence.split_name}
+    if not splits:
+        return None
+    ((split, n),) = splits.items()
+    return {"split": split, "n": n, "of": dataset.examples.get(split)}
+
+
+def parameters(evidence: Evidence) -> Rows | None:
+    """Arms train unequal numbers of weights."""
+    rows = tables.confirmed(evidence.trials)
+    size = numbers(rows, "parameters").groupby(rows["arm"]).mean().dropna()
+    return _ends(size, evidence) if len(size) > 1 and size.max() > UNEQUAL * size.min() else None
+
+
+def rate(evidence: Evidence) -> Rows | None:
+    """One learning rate for all arms, that nothing tuned."""
+    if len(evidence.rates):
+        return None
+    rates = {arm.config.get("lr") for arm in evidence.plan.arms if arm.role != "best"}
+    if len(rates) != 1 or None in rates or len(evidence.plan.arms) < 2:
+        return None
+    return {"lr": rates.pop(), "set": "lr" in evidence.loaded.study.request.set}
+
+
+def edge_of_rates(evidence: Evidence) -> Rows | None:
+    """Arms whose rate lies at an end of those that were tried."""
+    rows = evidence.rates
+    at_end = rows[rows["edge"] != ""] if len(rows) else rows
+    if not len(at_end):
+        return None
+    return {"arms": _arms(list(at_end["arm"]), evidence), "of": rows["arm"].nunique()}
+
+
+def taken(evidence: Evidence) -> Rows | None:
+    """Trials that other studies trained: what these found and what is found here rest on the same."""
+    rows = tables.confirmed(evidence.trials)
+    sources = [source for source in texts(rows, TAKEN_FROM) if source]
+    if not sources:
+        return None
+    counts = pd.Series(sources).value_counts()
+    return {"sources": list(counts.items()), "of": len(rows)}
+
+
+def heavy(evidence: Evidence) -> Rows | None:
+    """Comparisons whose variance is mostly that of one seed (Grubbs' test, as the share of that seed)."""
+    found = []
+    for claim in _primary(evidence):
+        if claim.n < FIRST or not claim.sd or claim.arms & evidence.learned_nothing.keys():
+            continue
+        mean = fmean(claim.values.values())
+        squares = {seed: (value - mean) ** 2 for seed, value in claim.values.items()}
+        seed = max(squares, key=squares.__getitem__)
+        share, n = squares[seed] / sum(squares.values()), claim.n
+        t = float(special.stdtrit(n - 2, 1 - RARE / (2 * n)))
+        if share > max(HEAVY, (n - 1) / n * t**2 / (n - 2 + t**2)):
+            found.append((names.compared(claim, evidence.plan), seed, share))
+    return {"found": found} if found else None
+
+
+def documents(evidence: Evidence) -> Rows | None:
+    """Neighbouring sentences, as of one document, are right and wrong together."""
+    ratios = evidence.widths_by_block
+    wider = [
+        (claim, ratio)
+        for claim, ratio, blocks in ratios
+        if ratio > max(WIDER, math.sqrt(special.chdtri(blocks - 1, RARE / len(ratios)) / (blocks - 1)))
+    ]
+    if not wider:
+        return None
+    most = max(ratio for _, ratio in wider)
+    return {"names": _named([claim for claim, _ in wider], evidence), "most": most, "block": NEIGHBOURS}
+
+
+def code(evidence: Evidence) -> Rows | None:
+    """Confirmed trials of several commits or machines, or of code that nobody can have again."""
+    study = evidence.loaded.study
+    runs = [run for run in study.runs.history if run.confirmed]
+    commits = [text for text in texts(evidence.trials, TAKEN_COMMIT) if text]
+    dirty = any(run.dirty for run in runs) or any(UNCOMMITTED in text for text in commits)
+    known = {run.commit for run in runs if run.commit}
+    known |= {text.partition(" ")[0] for text in commits if not text.startswith("unknown")}
+    machines = sorted({run.machine for run in runs if run.machine})
+    mixed = {"commits": len(known), "machines": machines if len(machines) > 1 else []}
+    return {"dirty": dirty, **mixed} if dirty or len(known) > 1 or len(machines) > 1 else None
+
+
+def stopped_early(evidence: Evidence) -> Rows | None:
+    """Seeds were added until comparisons were decided."""
+    return {} if any(run.until_decided for run in evidence.loaded.study.runs.history) else None
+
+
+def after_decision(evidence: Evidence) -> Rows | None:
+    """Seeds that were run after a comparison was decided put its mean outside the interval of its claim."""
+    found = []
+    for claim in _primary(evidence):
+        by_seed = differences(evidence.scores, claim.weights).values()
+        if claim.decided and by_seed and claim.low is not None and claim.high is not None:
+            mean = fmean(by_seed)
+            found += [] if claim.low <= mean <= claim.high else [claim]
+    return {"names": _named(found, evidence)} if found else None
+
+
+def no_spread(evidence: Evidence) -> Rows | None:
+    """The same difference on every seed, so no interval."""
+    found = [claim for claim in _primary(evidence) if claim.n > 1 and claim.sd == 0 and not claim.tie]
+    return {"names": _named(found, evidence)} if found else None
+
+
+def classes(evidence: Evidence) -> Rows | None:
+    """Accuracy is mostly that on one class."""
+    dataset = evidence.loaded.study.environment.dataset
+    counts = dataset.distribution.get(evidence.split_name, {}) if dataset.labels else {}
+    if evidence.plan.metric != "accuracy" or not sum(counts.values()):
+        return None
+    most = max(counts, key=counts.__getitem__)
+    share = counts[most] / sum(counts.values())
+    return {"label": most, "share": share, "split": evidence.split_name} if share > UNEVEN else None
+
+
+def truncated(evidence: Evidence) -> Rows | None:
+    found = cuts(evidence.loaded.study.environment.dataset, above=TRUNCATED_SHARE)
+    return {"splits": found} if found else None
+
+
+def as_read(evidence: Evidence) -> Rows | None:
+    """What a reader may not expect of how the data was read."""
+    notes = evidence.loaded.study.environment.dataset.notes
+    return {"notes": notes} if notes else None
+
+
+def edges(evidence: Evidence) -> Rows | None:
+    """What the best trial of a search, or the best cell, has at an end of what was tried."""
+    found = [(edge.name, edge.value, edge.end, edge.n_at_edge, edge.n_best) for edge in evidence.edges]
+    cells = []
+    for factor in evidence.plan.factors:
+        if factor.condition:  # nobody looks for its best level
+            continue
+        column_of = evidence.core.get(column(factor.name))
+        values = None if column_of is None else numeric(levels(column_of))
+        best = None if column_of is None else column_of[evidence.core["arm"] == evidence.best_arm]
+        if values is None or best is None or best.empty or len(values) < 2:
+            continue
+        # nothing lies below 0
+        if not values[0] < best.iloc[0] < values[-1] and best.iloc[0] != 0:
+            cells.append(f"{short(factor)} = {best.iloc[0]:g}")
+    return {"search": found, "searches": evidence.searches, "cells": cells} if found or cells else None
+
+
+def rare_failures(evidence: Evidence) -> Rows | None:
+    """What *no difference* does not rule out: a failure of training that strikes now and then."""
+    seeds = [claim.n for claim in _primary(evidence) if claim.verdict == SAME and claim.n]
+    return {"n": min(seeds), "share": 1 - 0.05 ** (1 / min(seeds))} if seeds else None
+
+
+RULES = tuple(
+    Rule(test.__name__, test)
+    for test in (
+        withheld,
+        without_result,
+        searched_seed,
+        validation,
+        late,
+        examples,
+        power,
+        code,
+        shared,
+        parameters,
+        rate,
+        edge_of_rates,
+        heavy,
+        taken,
+        documents,
+        after_decision,
+        no_spread,
+        edges,
+        classes,
+        truncated,
+        as_read,
+        without_examples,
+        stopped_early,
+        rare_failures,
+    )
+)
+"""In the order in which they matter; the page shows the first few that apply."""

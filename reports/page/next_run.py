@@ -1,0 +1,160 @@
+"""The next run: what would settle what is open, as a command, with what it costs."""
+
+from __future__ import annotations
+
+import argparse
+import math
+import shlex
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Literal
+
+from adalayers.comparisons import FIRST, IMPORTANCES_NAMED_FROM
+from reports.evidence.claims import Claim
+from reports.evidence.evidence import Evidence
+from reports.evidence.planning import MOST_SEEDS, seeds_for
+from reports.page.limits import too_coarse
+from reports.reading.frames import numbers
+from reports.tables.arms import confirmed
+
+OWN_SPREAD_FROM = 6
+"""Pairs of seeds from which on a comparison's own spread is known well enough to plan with."""
+OTHER_SEEDS = 1000
+"""How far from this study's the seeds lie that are named for another."""
+
+Kind = Literal["none", "unfinished", "decided", "waits", "six", "examples", "too many", "seeds"]
+
+
+@dataclass(frozen=True)
+class Next:
+    """The next run.
+
+    Attributes:
+        kind: What it is for: `unfinished`, `waits` (for trials that failed, or have not run), `six` seeds, more
+            `examples`, `too many` seeds for a plan, more `seeds`; `decided`: a second witness is all that is left.
+        command: "" where there is none.
+        minutes: What it trains, one trial after the other; None where nothing says.
+        seeds: How many of each arm it plans.
+        open, within, coarse: Comparisons that are open, that those seeds find the smallest effect in, that
+            take more examples.
+        effect: The smallest effect of interest.
+        search: The search that can say which hyperparameters matter, where the study asks and cannot; "" else.
+        searched: How many of its trials were trained to the end; needed: how many that takes.
+    """
+
+    kind: Kind
+    command: str = ""
+    minutes: float | None = None
+    seeds: int = 0
+    open: int = 0
+    within: int = 0
+    coarse: int = 0
+    effect: float | None = None
+    search: str = ""
+    searched: int = 0
+    needed: int = IMPORTANCES_NAMED_FROM
+
+
+def next_run(evidence: Evidence) -> Next:
+    study, plan = evidence.loaded.study, evidence.plan
+    command = study.request.command
+    if not command:
+        return Next("none")
+    if study.runs.state != "finished":
+        return Next("unfinished", _again(command))
+    search, searched = _search(evidence, command)
+    told = {"effect": plan.smallest_effect, "search": search, "searched": searched}
+    claims = [claim for claim in evidence.claims if claim.primary]
+    open_ = [claim for claim in claims if not claim.decided]
+    if not open_:
+        witness = changed(command, seed=str(plan.seed + OTHER_SEEDS), label="again")
+        most = max((claim.n for claim in claims), default=0)
+        return Next("decided", witness, _minutes(evidence, most, new=True), most, **told)
+    paired = [claim for claim in open_ if claim.n and not claim.withheld]
+    if not paired:
+        return Next("waits", _again(command), open=len(open_), **told)
+    if max(claim.n for claim in paired) < FIRST:
+        six = changed(command, seeds=str(FIRST))
+        return Next("six", six, _minutes(evidence, FIRST), FIRST, len(paired), **told)
+    coarse = too_coarse(evidence)
+    fine = [claim for claim in paired if claim.key not in coarse]
+    counts = {"open": len(paired), "coarse": len(paired) - len(fine)}
+    if not fine:
+        return Next("examples", **counts, **told)
+    seeds, within = _seeds(fine, evidence)
+    if seeds is None:
+        return Next("too many", seeds=MOST_SEEDS, **counts, **told)
+    more = changed(command, "--until-decided", seeds=str(seeds))
+    return Next("seeds", more, _minutes(evidence, seeds), seeds, within=within, **counts, **told)
+
+
+def _search(evidence: Evidence, command: str) -> tuple[str, int]:
+    """Return the search that can say which hyperparameters matter: seeds add nothing to it."""
+    request = evidence.loaded.study.request
+    completed = int((evidence.points["status"] == "completed").sum())
+    if (
+        "importances" not in request.parts
+        or len(evidence.space[0]) < 2
+        or completed >= IMPORTANCES_NAMED_FROM
+    ):
+        return "", completed
+    apart = {} if request.scheduler == "fifo" else {"scheduler": "fifo", "label": "fifo"}
+    return changed(command, trials=str(IMPORTANCES_NAMED_FROM), **apart), completed
+
+
+def _minutes(evidence: Evidence, seeds: int, *, new: bool = False) -> float | None:
+    """Return how long seeds up to this number would train, by how long those of each arm did; new: all of them."""
+    rows = confirmed(evidence.trials)
+    seconds = numbers(rows, "seconds").groupby(rows["arm"]).agg(["mean", "size"])
+    missing = seeds if new else (seeds - seconds["size"]).clip(lower=0)
+    total = float((seconds["mean"] * missing).sum())
+    return total / 60 if total > 0 and math.isfinite(total) else None
+
+
+def _seeds(claims: list[Claim], evidence: Evidence) -> tuple[int | None, int]:
+    """Return the seeds that most of what is open needs, and how much that is; None: over `MOST_SEEDS`."""
+    planned = max(evidence.plan.seeds, 1)
+    if evidence.spread is None or not evidence.plan.smallest_effect:
+        return max(10, 2 * planned), len(claims)
+    within = [seeds for seeds in _needed(claims, evidence) if seeds is not None and seeds <= MOST_SEEDS]
+    return (max(*within, planned + 3), len(within)) if within else (None, 0)
+
+
+def _needed(claims: Iterable[Claim], evidence: Evidence) -> Iterable[int | None]:
+    """Yield the seeds that find the smallest effect: by a comparison's own spread where enough seeds know it.
+
+    The differences seen play no part: computing from them would promise whatever chance happened to show.
+    """
+    effect, spread = evidence.plan.smallest_effect, evidence.spread
+    variances = {
+        evidence.claims[place].key: variance for place, variance in evidence.example_variances.items()
+    }
+    for claim in claims:
+        if claim.level and effect and spread:
+            own = claim.sd if claim.n >= OWN_SPREAD_FROM else None
+            sd = own or spread * math.hypot(*claim.weights.values())
+            yield seeds_for(effect, sd, claim.level, variances.get(claim.key, 0.0))
+
+
+def _again(command: str) -> str:
+    """Return the command that continues a study: one that began with --fresh would begin again."""
+    return " ".join(word for word in command.split(" ") if word != "--fresh")
+
+
+def changed(command: str, *switches: str, **values: str) -> str:
+    """Return a study's command with flags as these say; a label is put behind the one that is there."""
+    try:
+        words = shlex.split(command)
+    except ValueError:  # written by hand: no shell can read it
+        return command
+    flags = argparse.ArgumentParser(add_help=False, allow_abbrev=False)
+    for flag in ("max-hours", *values):
+        flags.add_argument(f"--{flag}", nargs="?")
+    for flag in ("--fresh", *switches):
+        flags.add_argument(flag, action="store_true")
+    before, others = flags.parse_known_args(words)
+    if "label" in values and before.label:
+        values["label"] = f"{before.label}-{values['label']}"
+    return shlex.join(
+        [*others, *switches, *(word for pair in values.items() for word in (f"--{pair[0]}", pair[1]))]
+    )

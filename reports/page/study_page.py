@@ -1,0 +1,73 @@
+"""report.md, the page that is read: the finding, a figure, a table, what limits it, how it was done, the next run."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
+
+from matplotlib.figure import Figure
+
+from reports.evidence.evidence import Evidence
+from reports.page.details import SECTIONS, Shown, section_of
+from reports.page.finding import finding
+from reports.page.limits import limits
+from reports.page.next_run import next_run
+from reports.page.scores import scores
+from reports.page.setup import setup
+from reports.render import render
+
+FOREST = "quality"
+"""The section whose figure stands on the page of a study that names none with a figure."""
+LIMITS = 4
+"""Most limits on the page."""
+
+
+@dataclass(frozen=True)
+class StudyPage:
+    """The page of one study."""
+
+    evidence: Evidence
+
+    @property
+    def title(self) -> str:
+        study, environment = self.evidence.plan.study, self.evidence.loaded.study.environment
+        backbone, dataset = environment.backbone.name, environment.dataset.name
+        where = f"{backbone} on {dataset}" if backbone and dataset else self.evidence.plan.name
+        label = self.evidence.loaded.study.request.flags.get("label")
+        return f"{study.replace('_', ' ')}: {where}" + (f" ({label})" if label else "")
+
+    @cached_property
+    def lead(self) -> tuple[str, str, Figure] | None:
+        """The figure of the page, with its name and its words: of the study's own section, else the forest."""
+        wanted = [name for name in self.evidence.loaded.study.request.parts if name in SECTIONS]
+        for name in (*wanted, FOREST):
+            shown: Shown | None = section_of(self.evidence, name)
+            if shown is not None and shown.figures:
+                figure = next(iter(shown.figures))
+                return figure, shown.alt, shown.figures[figure]
+        return None
+
+    @property
+    def figures(self) -> Mapping[str, Figure]:
+        return {self.lead[0]: self.lead[2]} if self.lead else {}
+
+    def text(self) -> str:
+        """Return the page as Markdown, with links relative to the results folder."""
+        evidence = self.evidence
+        study, found = evidence.loaded.study, finding(evidence)
+        return render(
+            "page.md.j2",
+            title=self.title,
+            runs=study.runs,
+            dirty=bool(study.environment.git.dirty),
+            finding=found,
+            own_draws=evidence.own_draws,
+            lead=self.lead[:2] if self.lead else None,
+            scores=scores(evidence, found.score),
+            planned=len(found.all),
+            limits=limits(evidence)[:LIMITS],
+            setup=setup(evidence),
+            next=next_run(evidence),
+            problems=evidence.loaded.problems,
+        )
