@@ -259,7 +259,7 @@ def _add_predict(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--format",
         dest="form",
-        choices=("text", "jsonl", "csv"),
+        choices=("text", "jsonl"),
         default="text",
         help="of the answers (default: %(default)s)",
     )

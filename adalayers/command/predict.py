@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import csv
 import io
 import json
 import logging
@@ -24,22 +23,20 @@ from adalayers.deploy.predictor import Predictor, Words
 from adalayers.deploy.summary import study_of
 from adalayers.deploy.task import TrainedTask
 from adalayers.errors import BadInput
-from adalayers.escaping import CONTROL_CHARACTERS, plain
+from adalayers.escaping import CONTROL_CHARACTERS
 from adalayers.models.model import FusionModel
 from adalayers.models.saved import base_model_source
 from adalayers.storage.hub import first_line
 
 logger = logging.getLogger(__name__)
 
-Form = Literal["text", "jsonl", "csv"]
+Form = Literal["text", "jsonl"]
 
 AT_ONCE = 256
 """Lines that are read, and answered in the order of their length, before any is printed."""
 
 LONGEST = 1_000_000
 """Bytes of a line: a base model reads a few thousand of them."""
-
-_CSV_COLUMNS = ("line", "task", "label", "probability", "text", "start", "end")
 
 
 def predict(
@@ -81,8 +78,6 @@ def predict(
             logger.info(
                 "texts are read whole, for the tasks share a pass; --words reads all of them word by word"
             )
-        if form == "csv":
-            print(*_CSV_COLUMNS, sep=",")
         lines = _texts(stream)
         while chunk := list(islice(lines, AT_ONCE)):
             answers = predictor.predict([text for _, text in chunk])
@@ -184,15 +179,7 @@ def _print_json(number: int, text: str, answers: Mapping[str, Prediction]) -> No
     print(CONTROL_CHARACTERS.sub(lambda match: f"\\u{ord(match[0]):04x}", line))
 
 
-def _print_rows(number: int, text: str, answers: Mapping[str, Prediction]) -> None:
-    table = csv.DictWriter(sys.stdout, _CSV_COLUMNS, lineterminator="\n")
-    for name, answer in answers.items():
-        rows = ({"line": number, "task": name, "text": text, **row} for row in answer.rows())
-        table.writerows({key: plain(value) for key, value in row.items()} for row in rows)
-
-
 _PRINT: dict[Form, Callable[[int, str, Mapping[str, Prediction]], None]] = {
     "text": _print_text,
     "jsonl": _print_json,
-    "csv": _print_rows,
 }

@@ -101,24 +101,20 @@ def _scores(row: Mapping[str, str], metric: str, splits: Sequence[str]) -> dict[
     Raises:
         BadInput: One is no number.
     """
-    columns = [f"{split}/{metric}" for split in splits]
-    columns += [name for name in row if name.partition("/")[0] in splits and name not in columns]
-    scores = {name: _number(row.get(name, "")) for name in columns}
-    for name in columns:
-        if not math.isfinite(scores[name]):
-            raise BadInput(
-                f"wanted a number as {name} of {row['trial_id']} in {TRIALS}, to compare with, got "
-                f"{repr(row[name]) if name in row else 'no such column'}; restore the file from a copy"
-            )
+    scores = {}
+    for name in (*(f"{split}/{metric}" for split in splits), *row):
+        if name.partition("/")[0] in splits:
+            given = row.get(name, "no such column")
+            try:
+                scores[name] = float(given)
+            except ValueError:
+                scores[name] = math.nan
+            if not math.isfinite(scores[name]):
+                raise BadInput(
+                    f"wanted a number as {name} of {row['trial_id']} in {TRIALS}, to compare with, got {given!r}; "
+                    "restore the file from a copy"
+                )
     return scores
-
-
-def _number(text: str) -> float:
-    """Return a text as a number, NaN where it is none."""
-    try:
-        return float(text)
-    except ValueError:
-        return math.nan
 
 
 def _request(

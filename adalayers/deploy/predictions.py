@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
-from typing import Any
+from dataclasses import dataclass
 
 import numpy as np
 from jaxtyping import Float
@@ -26,9 +25,6 @@ class TextPrediction:
     probability: float
     probabilities: dict[str, float]
 
-    def rows(self) -> list[dict[str, Any]]:
-        return [{"label": self.label, "probability": self.probability}]
-
     def __str__(self) -> str:
         return f"{self.label} {self.probability:.3f}"
 
@@ -38,9 +34,6 @@ class Number:
     """The number that a regression predicts for a text."""
 
     value: float
-
-    def rows(self) -> list[dict[str, Any]]:
-        return [{"label": f"{self.value:g}"}]
 
     def __str__(self) -> str:
         return f"{self.value:g}"
@@ -72,15 +65,12 @@ class Tags:
     tags: tuple[str, ...]
     lost: int
 
-    def rows(self) -> list[dict[str, Any]]:
-        return [asdict(entity) for entity in self.entities]
-
     def __str__(self) -> str:
         return "; ".join(map(str, self.entities)) or "none"
 
 
 Prediction = TextPrediction | Number | Tags
-"""A task's prediction for one text. `rows` are those of a table: `label`, `probability`; `text`, `start`, `end`."""
+"""A task's prediction for one text."""
 
 
 def task_kind(task: FusionModel) -> TaskKind:

@@ -1,6 +1,5 @@
 """Answers to texts: those that the study gave, tasks of one base model on one pass; the commands around them."""
 
-import csv
 import functools
 import io
 import json
@@ -114,29 +113,19 @@ def test_entities_have_spans_and_probabilities(made, backbone):
     assert given.lost == 0
 
 
-def test_the_command_prints_text_lines_of_json_and_tables(made, predict, tmp_path):
+def test_the_command_prints_text_and_lines_of_json(made, predict, tmp_path):
     file = tmp_path / "texts.txt"
     texts = made["text"].inputs[:3]
     file.write_text("\n".join([texts[0], "", texts[1], texts[2]]) + "\n")
     folders = made["text"].best, made["word"].best
-    found = [
-        json.loads(line) for line in predict(*folders, "--file", file, "--format", "jsonl").out.splitlines()
-    ]
+    ran = predict(*folders, "--file", file, "--format", "jsonl")
+    found = [json.loads(line) for line in ran.out.splitlines()]
     assert [line["line"] for line in found] == [1, 3, 4]
     assert [line["text"] for line in found] == texts
     assert set(found[0]["tasks"]) == {"acceptability-demo", "entities-demo"}
     label = found[0]["tasks"]["acceptability-demo"]
     assert label["label"] in label["probabilities"]
-    ran = predict(*folders, "--file", file, "--format", "csv")
-    rows = list(csv.DictReader(io.StringIO(ran.out)))
     assert "1 lines without a word were left out" in ran.err
-    of_texts = [row for row in rows if row["task"] == "acceptability-demo"]
-    assert [row["label"] for row in of_texts] == [
-        line["tasks"]["acceptability-demo"]["label"] for line in found
-    ]
-    entities = [row for row in rows if row["task"] == "entities-demo"]
-    assert len(entities) == sum(len(line["tasks"]["entities-demo"]["entities"]) for line in found)
-    assert all(row["text"] for row in rows)
     said = predict(folders[0], "--text", texts[0]).out.splitlines()
     assert said[0] == f"1: {texts[0]}"
     assert said[1].split() == ["acceptability-demo:", label["label"], f"{label['probability']:.3f}"]
