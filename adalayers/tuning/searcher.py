@@ -162,20 +162,6 @@ class StudySearcher(Searcher):
         return {}  # Tune pickles its parts for a restore that is never made from them
 
 
-class Unpruned(FIFOScheduler):
-    """Stops no trial. Tells the searcher why one failed, before Tune tells it that it did."""
-
-    def __init__(self, searcher: StudySearcher):
-        super().__init__()
-        self._errors = searcher.errors
-
-    def on_trial_error(self, tune_controller: Any, trial: Any) -> None:
-        self._errors[trial.trial_id] = trial.get_pickled_error()
-
-    def __getstate__(self) -> dict[str, Any]:
-        return {}  # as the searcher's
-
-
 class Rungs:
     """The rungs of one search of one case: trials are only ever ranked against trials of the same search and bracket.
 
