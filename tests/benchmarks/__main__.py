@@ -25,7 +25,6 @@ from tests.benchmarks import (
     methods,
     operations,
     precision,
-    scaling,
     streaming,
     study,
     training,
@@ -141,7 +140,6 @@ BENCHMARKS: dict[str, Callable[[Path, Sizes], Measured]] = {
 """What `make bench` runs."""
 LONG: dict[str, Callable[[Path, Sizes], Measured]] = {
     "driver": driver.driver,
-    "scaling": scaling.scaling,
     "precision": precision.score_differences,
     "streaming": lambda root, sizes: streaming.all_shapes(
         counts=(1, 2, 4, 8)[: sizes.levels], repeats=min(3, sizes.repeats), small=sizes is TINY
