@@ -3,7 +3,6 @@
 import contextlib
 import json
 import os
-import re
 import shlex
 import shutil
 import sqlite3
@@ -130,7 +129,7 @@ def _no_server_named(monkeypatch):
         monkeypatch.delenv(name, raising=False)
 
 
-def mirrored(uri: str, folder: Folder, timeout: float = 60) -> list[str]:
+def mirrored(uri: str, folder: Folder, timeout: float = 200) -> list[str]:
     """Mirror a study's end; return what is said of it."""
     return Mirror(uri, folder, **NAMES).finish(timeout=timeout)
 
@@ -153,6 +152,12 @@ def runs(uri: str, arms: dict[str, Any] | None = None) -> tuple[Any, dict[str, A
     assert len({run.data.tags["adalayers.trial_id"] for run in trials}) == len(trials), "a trial has two runs"
     (arms if arms is not None else {}).update(of_arms)
     return parent, {run.data.tags["adalayers.trial_id"]: run for run in trials}
+
+
+def experiment_tags(uri: str) -> dict[str, str]:
+    from mlflow import MlflowClient
+
+    return MlflowClient(uri).get_experiment_by_name("alpha_lambda").tags
 
 
 def points(uri: str, run: Any, name: str) -> list[tuple[int, float]]:
@@ -189,95 +194,96 @@ def test_a_study_becomes_a_parent_run_with_a_nested_run_per_trial(folder, fresh_
 
     arms: dict[str, Any] = {}
     parent, nested = runs(uri, arms)
-    assert parent.info.run_name == "minilm-cola"
-    assert parent.info.status == "KILLED"  # t5 never ended
-    assert parent.data.params["request/metric"] == "f1"
-    assert parent.data.params["request/space/alpha"] == "[1, 4]"
-    assert parent.data.params["environment/backbone/id"] == "minilm"
-    assert parent.data.params["request/address"] == "ray://***@head:1"
-    assert parent.data.params["environment/hub_token"] == "***"
-    assert parent.data.tags["adalayers.study"] == "study-1"
+    assert (parent.info.run_name, parent.info.status) == ("minilm-cola", "KILLED"), "t5 never ended"
+    assert {
+        "request/metric": "f1",
+        "request/space/alpha": "[1, 4]",
+        "environment/backbone/id": "minilm",
+        "request/address": "ray://***@head:1",
+        "environment/hub_token": "***",
+    }.items() <= parent.data.params.items()
+    assert {
+        "adalayers.study": "study-1",
+        "runs/analyses": "2",
+        "trials/search/unfinished": "1",
+        "mlflow.source.name": "studies/alpha_lambda.py",
+        "mlflow.source.git.commit": "c0ffee",
+    }.items() <= parent.data.tags.items()
+    assert "see https://example.org" in parent.data.tags["mlflow.note.content"]
     assert parent.data.metrics == {}, "counts would be drawn as charts"
+
     (core,) = arms.values()
     assert (core.info.run_name, core.info.status) == ("core", "FINISHED")
-    limits = {
-        "test/f1 low": pytest.approx(0.6037, abs=1e-4),
-        "test/f1 high": pytest.approx(0.9963, abs=1e-4),
+    low, high = (pytest.approx(value, abs=1e-4) for value in (0.6037, 0.9963))
+    assert core.data.metrics == {
+        "test/f1": pytest.approx(0.8),
+        "test/f1 low": low,
+        "test/f1 high": high,
+        "n": 5,
     }
-    assert core.data.metrics == {"test/f1": pytest.approx(0.8), **limits, "n": 5}
     data = {"backbone": "minilm", "dataset": "cola", "examples": "8"}
     assert core.data.params == {"alpha": "4", "mix": "learned", "arm": "core", **data}
-    assert parent.data.tags["runs/analyses"] == "2"
-    assert parent.data.tags["trials/search/unfinished"] == "1"
-    assert parent.data.tags["mlflow.source.name"] == "studies/alpha_lambda.py"
-    assert parent.data.tags["mlflow.source.git.commit"] == "c0ffee"
-    assert "see https://example.org" in parent.data.tags["mlflow.note.content"]
+    view = experiment_tags(uri)["mlflow.sharedViewState.study-1"]
+    assert {"metrics.`test/f1 low`", "metrics.`n`"} <= set(json.loads(view)["selectedColumns"])
 
+    ended = {"t1": "FINISHED", "t2": "KILLED", "t3": "FAILED", "t4": "FAILED"}
     assert {name: run.info.status for name, run in nested.items()} == {
-        "t1": "FINISHED",
-        "t2": "KILLED",
-        "t3": "FAILED",
-        "t4": "FAILED",
+        **ended,
         **{f"t{n}": "FINISHED" for n in range(6, 11)},
     }
-    first = nested["t1"]
-    assert first.data.params == {
-        **data,
+    first, confirmed = nested["t1"], nested["t6"]
+    own = {
         "alpha": "4",
         "mix": "learned",
         "seed": "3",
         "stage": "search",
         "parameters": "100",
         "seconds": "8",
-        "epochs": "2",
-        "best_epoch": "1",
-        "cost/training": "1.5",
     }
+    assert first.data.params == {**data, **own, "epochs": "2", "best_epoch": "1", "cost/training": "1.5"}
     for run in (parent, first, core):
         (used,) = run.inputs.dataset_inputs
         assert (used.dataset.name, used.dataset.digest) == ("cola", "0123456789abcdef")
-    assert first.info.run_name == "search t1"
-    assert nested["t6"].info.run_name == "core seed 006"
-    from mlflow import MlflowClient
-
-    view = MlflowClient(uri).get_experiment(first.info.experiment_id).tags["mlflow.sharedViewState.study-1"]
-    assert {"metrics.`test/f1 low`", "metrics.`n`"} <= set(json.loads(view)["selectedColumns"])
-    symbols = mlflow_values.symbols(STUDY)
-    named = mlflow_values.Trial.from_row(
-        row("t", stage="confirm", arm="k=8 entropy_weight=0"), pd.DataFrame()
-    )
-    assert mlflow_values.run_name(named, symbols) == "k=8 λ=0 seed 003"
+    assert (first.info.run_name, confirmed.info.run_name) == ("search t1", "core seed 006")
+    assert mlflow_values.in_symbols("k=8 entropy_weight=0", mlflow_values.symbols(STUDY)) == "k=8 λ=0"
+    curves = {
+        "train/lr": 5e-4,
+        "train/loss": 0.9,
+        "val/f1": 0.5,
+        "mix/weight_01": 0.125,
+    }  # the last finite one
     assert first.data.metrics == {
         "val/f1": 0.75,
         "val/f1/ä_b": 0.5,  # as MLflow takes names
         "mix/entropy": 0.5,
         "mix/live_layers": 7,
-        "curve/train/lr": 5e-4,
-        "curve/train/loss": 0.9,  # the last finite one
-        "curve/val/f1": 0.5,
-        "curve/mix/weight_01": 0.125,
+        **{f"curve/{name}": value for name, value in curves.items()},
     }
-    assert min(first.data.metrics).startswith("curve/")  # MLflow draws charts in this order
-    assert points(uri, first, "curve/val/f1") == [(10, 0.75), (20, 0.5)]
     assert points(uri, first, "curve/mix/weight_01") == [(10, 0.25), (20, 0.125)]
     assert first.info.end_time - first.info.start_time == 8000
-    assert first.data.tags["adalayers.trial_id"] == "t1"
-    assert first.data.tags["status"] == "completed"
+    assert {"adalayers.trial_id": "t1", "status": "completed"}.items() <= first.data.tags.items()
     assert "error" not in first.data.tags
     assert nested["t3"].data.tags["error"] == "OSError: no route to https://***@example.org"
-    assert nested["t6"].data.params["arm"] == nested["t6"].data.tags["arm"] == "core"
-    assert nested["t6"].data.metrics["test/f1"] == 0.6
+    assert confirmed.data.params["arm"] == confirmed.data.tags["arm"] == "core"
+    assert confirmed.data.metrics["test/f1"] == 0.6
 
     artifacts = Path(parent.info.artifact_uri)
     assert artifacts.is_relative_to(tmp_path / "out put" / "mlartifacts")
-    files = sorted(path.relative_to(artifacts).as_posix() for path in artifacts.rglob("*") if path.is_file())
-    assert files == ["best/model.safetensors", "figures/mix.png", "report.md", "study.json", "trials.csv"]
-    assert (artifacts / "report.md").read_text() == (
-        "data from https://***@example.org/x, see https://example.org/?page=2\n"
-    )
-    assert (artifacts / "best" / "model.safetensors").read_bytes() == b"\x00\xff"
-    assert b"hunter2" not in (artifacts / "study.json").read_bytes()
-    assert b"hunter2" not in (tmp_path / "out put" / "mlflow.db").read_bytes()
+    written = {
+        path.relative_to(artifacts).as_posix(): path.read_bytes()
+        for path in artifacts.rglob("*")
+        if path.is_file()
+    }
+    assert sorted(written) == [
+        "best/model.safetensors",
+        "figures/mix.png",
+        "report.md",
+        "study.json",
+        "trials.csv",
+    ]
+    assert written["report.md"] == b"data from https://***@example.org/x, see https://example.org/?page=2\n"
+    assert written["best/model.safetensors"] == b"\x00\xff"
+    assert b"hunter2" not in written["study.json"] + (tmp_path / "out put" / "mlflow.db").read_bytes()
 
 
 def test_a_second_run_of_a_study_continues_the_first(folder, uri):
@@ -410,8 +416,9 @@ def test_long_histories_are_thinned_and_long_batches_split(folder, uri):
 
 def test_a_dead_server_neither_stops_nor_slows_the_study(closed, folder, uri, capfd):
     write_folder(folder, [row("t1"), row("t2")])
-    dead = f"http://me:hunter2@{closed}"
+    dead = f"http://me:hunter2@{closed}/?token=swordfish"
     mirror = Mirror(dead, folder, **NAMES)
+    mirror.check()
     began = time.monotonic()
     mirror.changed()
     assert time.monotonic() - began < 0.2
@@ -421,8 +428,10 @@ def test_a_dead_server_neither_stops_nor_slows_the_study(closed, folder, uri, ca
     assert f"`adalayers sync {folder.uri}` writes what is missing" in sentence
     assert "hunter2" not in sentence
     assert sync(folder, uri) == 2
-    assert "hunter2" not in (said := "".join(capfd.readouterr()))
-    assert re.fullmatch(r"(MLflow: http://\S+=study-1, once `mlflow server .*` runs\n)?", said), said
+    said = "".join(capfd.readouterr())
+    assert "the study goes on without it" in said
+    assert "hunter2" not in said
+    assert "swordfish" not in said
 
     with pytest.raises(BadInput) as caught:
         sync(folder, dead)
@@ -620,13 +629,3 @@ def test_a_database_that_this_mlflow_cannot_write_is_told_first(content, said, f
         stamp(uri, "0" * 12)
     with pytest.raises(BadInput, match=said + r", or give another --tracking-uri \(none turns MLflow off\)"):
         Mirror(uri, folder, **NAMES).check()
-
-
-def test_a_server_that_is_down_keeps_no_study_from_beginning(closed, folder, capfd):
-    mirror = Mirror(f"http://me:hunter2@{closed}/?token=swordfish", folder, **NAMES)
-    mirror.check()
-    write_folder(folder, [row("t1")])
-    said = "".join([*mirror.finish(timeout=20), *capfd.readouterr()])
-    assert "the study goes on without it" in said
-    assert "hunter2" not in said
-    assert "swordfish" not in said
