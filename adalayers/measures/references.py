@@ -5,6 +5,7 @@ Their settings are chosen on validation, as those of arms are. They are no arms:
 
 from __future__ import annotations
 
+import math
 import warnings
 from collections import Counter, defaultdict
 from collections.abc import Callable, Mapping, Sequence
@@ -106,16 +107,18 @@ def _tf_idf(task: Task, data: TrialData) -> Predicted | None:
         role: [text if isinstance(text, str) else "\n".join(text) for text in task.splits[role].inputs]
         for role in ("train", *_scored_splits(task))
     }
-    chosen = _some(len(texts["train"]))
+    chosen = np.sort(np.random.default_rng(0).permutation(len(texts["train"]))[:MOST_ITEMS])
+    texts["train"] = [texts["train"][i] for i in chosen]
     vectors = TfidfVectorizer(
         ngram_range=(1, 2), sublinear_tf=True, max_features=100_000, token_pattern=r"\S+"
     )
     try:
-        vectors.fit([texts["train"][i] for i in chosen])
+        vectors.fit(texts["train"])
     except ValueError:  # texts without a word
         return None
     features = {role: vectors.transform(of_role) for role, of_role in texts.items()}
-    return _linear(task, features, {role: np.arange(len(of_role)) for role, of_role in texts.items()}, chosen)
+    rows = {role: np.arange(len(of_role)) for role, of_role in texts.items()}
+    return _linear(task, features, rows, task.gold("train").labels[chosen])
 
 
 def _linear_probe(task: Task, data: TrialData) -> Predicted | None:
@@ -126,14 +129,18 @@ def _linear_probe(task: Task, data: TrialData) -> Predicted | None:
         data.splits["train"].features, LiveFeatures
     ):  # passes of the base model are not for rows of scale
         return None
+    share = min(1.0, MOST_ITEMS / len(task.gold("train").labels))
+    train = data.view(math.ceil(share * len(data.splits["train"])), 0).splits["train"]
     try:
-        read = {role: _vectors(data.splits[role], last) for role in ("train", *_scored_splits(task))}
+        read = {"train": _vectors(train, last)} | {
+            role: _vectors(data.splits[role], last) for role in _scored_splits(task)
+        }
     except BadInput:  # the study stores other states alone
         return None
     mean, scale = read["train"][0].mean(axis=0), read["train"][0].std(axis=0) + 1e-6
     features = {role: (vectors - mean) / scale for role, (vectors, _) in read.items()}
     rows = {role: at for role, (_, at) in read.items()}
-    return _linear(task, features, rows, _some(len(rows["train"])))
+    return _linear(task, features, rows, train.labels[rows["train"]])
 
 
 def _vectors(split: SplitData, state: State) -> tuple[np.ndarray, np.ndarray]:
@@ -151,24 +158,23 @@ def _vectors(split: SplitData, state: State) -> tuple[np.ndarray, np.ndarray]:
     return torch.cat(vectors).numpy(), np.concatenate(rows)
 
 
-def _linear(task: Task, features: Mapping[str, Any], rows: Predicted, chosen: np.ndarray) -> Predicted | None:
+def _linear(task: Task, features: Mapping[str, Any], rows: Predicted, labels: np.ndarray) -> Predicted | None:
     """Return what the linear model says whose regularisation is best on validation.
 
     Args:
-        features: By split, [items, features].
+        features: By split, [items, features]; train's are what it learns from.
         rows: By split, where the items' labels stand.
-        chosen: The items of train that it learns from.
+        labels: Of train's items.
     """
     from sklearn.linear_model import LogisticRegression, Ridge
 
-    labels = task.gold("train").labels[rows["train"][chosen]]
     numbers = _numbers(labels)
     if not numbers and len(np.unique(labels)) < 2:
         return None
     best: tuple[float, Predicted] | None = None
     for strength in STRENGTHS:
         model = Ridge(alpha=1 / strength) if numbers else LogisticRegression(C=strength, max_iter=200)
-        model.fit(features["train"][chosen], labels)
+        model.fit(features["train"], labels)
         predicted = {}
         for role in _scored_splits(task):
             gold = task.gold(role).labels
@@ -178,11 +184,6 @@ def _linear(task: Task, features: Mapping[str, Any], rows: Predicted, chosen: np
         if best is None or score > best[0]:
             best = score, predicted
     return best[1] if best else None
-
-
-def _some(n: int) -> np.ndarray:
-    """Return the items of train that a linear model learns from."""
-    return np.sort(np.random.default_rng(0).permutation(n)[:MOST_ITEMS])
 
 
 def _numbers(labels: np.ndarray) -> bool:
