@@ -48,6 +48,14 @@ def _renamed(row: Mapping[str, Any], old: str, new: str) -> dict[str, Any]:
     return {new if name == old else name: value for name, value in row.items()}
 
 
+REFERENCES = {
+    "majority": "one answer to all",
+    "tf-idf": "linear, TF-IDF",
+    "frequent-tag": "most frequent tag",
+    "linear-probe": "linear, last layer",
+}
+"""Rows for scale by name, and what pages call them."""
+
 Scores = dict[str, float]
 """{"val/<score>": ..., "test/<score>": ...}."""
 

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from adalayers.results.measures import read_references
+from adalayers.results.measures import REFERENCES, read_references
 from reports import names
 from reports.evidence.claims import Claim
 from reports.evidence.evidence import Evidence
@@ -125,7 +125,7 @@ def _scale(evidence: Evidence) -> Sequence[tuple[str, float]]:
     """Return what scores are measured by: the references that the study measured, else the trivial model."""
     score = f"{evidence.split}/{evidence.plan.metric}"
     references = read_references(evidence.loaded.results.folder).items()
-    rows = [(name, scores[score]) for name, scores in references if score in scores]
+    rows = [(REFERENCES.get(name, name), scores[score]) for name, scores in references if score in scores]
     trivial = evidence.loaded.study.environment.dataset.baseline.get(evidence.split)
     return rows or ([] if trivial is None else [("one answer to all", trivial)])
 
