@@ -78,5 +78,6 @@ def notebook(path: Path) -> str:
 
 def api() -> str:
     """Return what `import adalayers` offers and what a study or fusion is written with, as their docstrings say."""
-    offered = [f"{module}.{name}" for name, module in adalayers._LAZY.items()]
+    objects = (getattr(adalayers, name) for name in adalayers._LAZY)
+    offered = [f"{each.__module__}.{each.__qualname__}" for each in objects]
     return "\n\n".join(["# API", *(f"::: {path}" for path in (*offered, *FOR_AUTHORS))])

@@ -52,7 +52,8 @@ def decide(
         control: The arm that all others are compared with; or
         pairs: What is compared, each an arm and its control.
         scores: Names of the columns of scores; each score is a family of its own.
-        arm, seed: Names of these columns; seed None: no runs belong together.
+        arm: Name of the column of arms.
+        seed: Name of the column of seeds; None: no runs belong together.
         cases: Names of columns, such as the dataset, within whose values arms are compared.
         smallest_effect: The smallest difference of interest, on the scores' scale; None: nothing is called the same.
         lower_is_better: Whether lower scores are.
