@@ -68,7 +68,7 @@ def _study_facts(evidence: Evidence) -> dict[str, str]:
     size = {"layers": backbone.layers, "width": backbone.width, "parameters": backbone.parameters}
     trained = numbers(evidence.trials, "parameters").dropna()
     return {
-        "backbone": _named(backbone),
+        "backbone": ", hidden states ".join(filter(None, (_named(backbone), backbone.note))),
         "pretrained for": backbone.objective,
         "backbone size": _joined({name: value or None for name, value in size.items()}),
         "hidden states mixed": f"{len(states)}: {', '.join(states)}" if states else "",
