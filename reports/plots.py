@@ -132,9 +132,9 @@ def panels(
     for place, (axes, title) in enumerate(zip(shown, titles, strict=True)):
         axes.set_title(textwrap.fill(plain_text(title), 78 // across))
         lowest = place + across >= len(titles)
-        axes.set_xlabel(_wrapped(x, 84 // across) if lowest else "")
+        axes.set_xlabel(_wrapped(x, 84 // across), visible=lowest)
         axes.tick_params(labelbottom=lowest or not share)
-        axes.set_ylabel(_wrapped(y, int(12 * height)) if place % across == 0 else "")
+        axes.set_ylabel(_wrapped(y, int(12 * height)), visible=place % across == 0)
     return figure, shown
 
 

@@ -23,7 +23,7 @@ from reports.reading.frames import numbers, records, searched
 from reports.reading.load import Loaded, Plan
 from reports.reading.space import Domain, domains
 from reports.tables import arms as tables
-from reports.tables import convergence, costs, importances, layers, ranges, rates, rungs, variants
+from reports.tables import convergence, costs, importances, layers, ranges, rates, variants
 from reports.tables import errors as predicted
 from reports.tables.convergence import BestSoFar, Pace
 from reports.words.labels import SPLITS, AxisLabel, label
@@ -223,8 +223,8 @@ class Evidence:
 
     @cached_property
     def convergence(self) -> pd.DataFrame:
-        """The step of convergence of each confirmed trial."""
-        return convergence.convergence(self.trials, self.history, self.plan)
+        """The step of convergence of each arm."""
+        return convergence.convergence(self.best_so_far, self.trials, self.plan)
 
     @cached_property
     def pace(self) -> Pace:
@@ -262,10 +262,6 @@ class Evidence:
         return rates.rates(self.trials, self.plan)
 
     @cached_property
-    def rung(self) -> rungs.Rung:
-        return rungs.last_common(self.search, self.history, self.plan)
-
-    @cached_property
     def space(self) -> tuple[list[Domain], list[str]]:
         """The domains that were searched, and the names of those that cannot be read."""
         return domains(self.loaded.study)
@@ -295,10 +291,6 @@ class Evidence:
     def has_mix(self) -> bool:
         """Whether any arm is a layer mix; a table that does not say holds them."""
         return bool(self.arms["fusion"].isin(["", tables.LAYER_MIX]).any()) or self.arms.empty
-
-    @cached_property
-    def mix_steps(self) -> dict[str, tuple[float, float | None]]:
-        return tables.mix_steps(self.trials, self.history, self.plan)
 
     @cached_property
     def mix_by_arm(self) -> pd.DataFrame:

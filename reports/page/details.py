@@ -20,7 +20,6 @@ SECTIONS: tuple[str, ...] = (
     "setup",
     "arms",
     "quality",
-    "comparisons",
     "published",
     "single_layers",
     "layer_spans",

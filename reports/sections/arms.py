@@ -8,6 +8,7 @@ from matplotlib.figure import Figure
 
 from adalayers.comparisons import PlannedArm
 from adalayers.results.intervals import MIN_N
+from reports import names
 from reports.cells import INTERVAL, named, summary, table_of
 from reports.evidence.evidence import Evidence
 from reports.plots import forest, legend, looks_of, marked, seeds_text, single, with_counts
@@ -68,10 +69,11 @@ def draw(evidence: Evidence) -> Figure | None:
     shown = evidence.arms.dropna(subset=["mean"])
     if shown.empty:
         return None
-    figure, axes = single(1.0 + 0.3 * max(len(shown), 4), evidence.scored, "")
+    figure, axes = single(1.0 + 0.3 * max(len(shown), 4), evidence.scored, "arm")
     series = shown["role"].replace({"": "arm"})
     looks = looks_of(series)
-    forest(shown.assign(name=with_counts(shown["arm"], shown["n"]), series=series), axes, looks=looks)
+    called = (names.arm(name, evidence.plan) for name in shown["arm"])
+    forest(shown.assign(name=with_counts(called, shown["n"]), series=series), axes, looks=looks)
     for mean in shown.loc[shown["arm"] == evidence.plan.control, "mean"]:
         marked(axes, mean, "control", along="y")
     title = f"mean and 95% interval, {seeds_text(shown['n'])}"

@@ -39,10 +39,11 @@ def frames(evidence: Evidence) -> Frames | None:
 def tables(frames: Frames) -> Sequence[Table]:
     published = {row.base_model: row for row in frames.evidence.published if row.classes}
     rows: list[list[object]] = []
-    for entity, scores in frames.scores.groupby("class", sort=False):
-        for row in records(scores):
-            counts = [number(row["gold_mean"], 0), number(row["predicted_mean"], 1)]
-            rows.append([entity, named(row["arm"]), *(summary(row, f"{part}_") for part in SCORES), *counts])
+    for entity, of_class in frames.scores.groupby("class", sort=False):
+        for arm, own in of_class.groupby("arm", sort=False):
+            parts = {row["part"]: row for row in records(own)}
+            counts = [number(parts["gold"]["mean"], 0), number(parts["predicted"]["mean"], 1)]
+            rows.append([entity, named(arm), *(summary(parts[part]) for part in SCORES), *counts])
         rows += [
             [
                 entity,
@@ -63,19 +64,15 @@ def tables(frames: Frames) -> Sequence[Table]:
 
 def draw(frames: Frames) -> Figure:
     """Precision, recall and F1 of each entity class of the best arm."""
-    best = frames.evidence.best_arm
-    own = frames.scores[frames.scores["arm"] == best]
-    own = own if len(own) else frames.scores[frames.scores["arm"] == frames.evidence.plan.control]
-    parts = [
-        own.assign(series=name, **{end: own[f"{part}_{end}"] for end in ("mean", "low", "high")})
-        for part, name in SCORES.items()
-    ]
-    rows = pd.concat(parts)
-    rows["x"] = [f"{row['class']}\n{row['gold_mean']:,.0f} true" for row in records(rows)]
+    scores, best = frames.scores, frames.evidence.best_arm
+    own = scores[scores["arm"] == (best if best in set(scores["arm"]) else frames.evidence.plan.control)]
+    gold = own[own["part"] == "gold"].set_index("class")["mean"]
+    rows = own[own["part"].isin(SCORES)]
+    x = [f"{name}\n{gold[name]:,.0f} true" for name in rows["class"]]
     figure, axes = single(3.2, "entity class (mean counts per seed)", "score (0 to 1)")
     looks = looks_of(SCORES.values())
-    points(rows, axes, joined=False, looks=looks)
-    legend(figure, looks, f"mean and 95% interval, {seeds_text(own['n'])}", lines=False)
+    points(rows.assign(x=x, series=rows["part"].map(SCORES)), axes, joined=False, looks=looks)
+    legend(figure, looks, f"mean and 95% interval, {seeds_text(rows['n'])}", lines=False)
     return figure
 
 

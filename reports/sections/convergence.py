@@ -9,13 +9,13 @@ from typing import Any
 import pandas as pd
 from matplotlib.figure import Figure
 
+from reports import names
 from reports.cells import named, summary, table_of
 from reports.evidence.evidence import Evidence
-from reports.plots import GREY, curves, looks_of, panels
+from reports.plots import GREY, curves, panels
 from reports.reading.frames import records
 from reports.render import markdown
 from reports.section import Section, Table
-from reports.tables.convergence import convergence_by_arm
 from reports.tables.curves import learning_curves, milestones
 from reports.words.labels import LABELS
 from reports.words.text import NONE, interval, number
@@ -26,17 +26,15 @@ PER_PANEL = 6
 
 @dataclass(frozen=True)
 class Frames:
-    """curves: as from `curves.learning_curves`; by_arm: as from `convergence.convergence_by_arm`."""
+    """curves: as from `curves.learning_curves`."""
 
     evidence: Evidence
     curves: pd.DataFrame
-    by_arm: pd.DataFrame
 
 
 def frames(evidence: Evidence) -> Frames | None:
     over_steps = learning_curves(evidence.trials, evidence.history, evidence.plan)
-    by_arm = convergence_by_arm(evidence.convergence, evidence.arms)
-    return None if over_steps.empty else Frames(evidence, over_steps, by_arm)
+    return None if over_steps.empty else Frames(evidence, over_steps)
 
 
 def tables(frames: Frames) -> Sequence[Table]:
@@ -49,7 +47,7 @@ def tables(frames: Frames) -> Sequence[Table]:
     caption = (
         "Step of convergence: first evaluation with 95% of a trial's own gain; censored: never above trivial."
     )
-    return [table_of(frames.by_arm, heads, caption)]
+    return [table_of(frames.evidence.convergence, heads, caption)]
 
 
 def _median(row: Mapping[str, Any]) -> str:
@@ -68,10 +66,11 @@ def draw(frames: Frames) -> Figure:
     y = f"best {frames.evidence.chosen}"
     figure, axes = panels([""] * len(shown), 3.3, x=LABELS["step"], y=y, most=2)
     reference = over_steps[over_steps["arm"] == frames.evidence.plan.control]
-    for panel, names in zip(axes, shown, strict=True):
-        own, looks = over_steps[over_steps["arm"].isin(names)], looks_of(names)
+    for panel, of_panel in zip(axes, shown, strict=True):
+        own = over_steps[over_steps["arm"].isin(of_panel)]
+        series = own["arm"].map(lambda name: names.arm(name, frames.evidence.plan))
         panel.plot(reference["step"], reference["mean"], color=GREY, linewidth=0.9, label="control")
-        curves(own.assign(series=own["arm"]), panel, looks=looks)
+        curves(own.assign(series=series), panel)
         panel.legend(loc="lower left", bbox_to_anchor=(0, 1), fontsize=7, frameon=False)  # above it
     low, top = over_steps["mean"].quantile(0.02), over_steps["mean"].max()
     if top - low > 1e-9:  # where the means are: a band of two seeds may be wider than the scale

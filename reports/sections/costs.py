@@ -10,6 +10,7 @@ from typing import Any
 import pandas as pd
 from matplotlib.figure import Figure
 
+from reports import names
 from reports.cells import difference, named, summary, table_of
 from reports.evidence.evidence import Evidence
 from reports.plots import COLOURS, Look, front, legend, panels
@@ -95,9 +96,7 @@ def tables(frames: Frames) -> Sequence[Table]:
         "one more task: operations per token (millions)": lambda row: number(row["use"], 2),
         "operations per token at use (millions)": lambda row: number(row["operations"], 2),
         "weights (MB, float16)": lambda row: number(row["weights"] * FLOAT16 / 1e6, 2),
-        "bytes a token has to keep": lambda row: number(row["kept"] * FLOAT16, 0),
         "layers that run": lambda row: number(row["layers"], 1),
-        "live layers": lambda row: number(row["live"], 1),
         "learning rate": lambda row: "" if pd.isna(row["rate"]) else f"{row['rate']:.2g}",
     }
     caption = (
@@ -123,7 +122,7 @@ def draw(frames: Frames) -> Figure:
     entries = {kind: how for kind, how in KINDS.items() if kind in set(costs["kind"])}
     named_points = costs.dropna(subset=["number"])
     entries |= {
-        f"{number:.0f}: {arm}": Look("none", "")
+        f"{number:.0f}: {names.arm(arm, frames.evidence.plan)}": Look("none", "")
         for number, arm in zip(named_points["number"], named_points["arm"], strict=True)
     }
     legend(figure, entries, "means over seeds; line: none is better and cheaper", lines=False)

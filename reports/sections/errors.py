@@ -46,17 +46,16 @@ def frames(evidence: Evidence) -> Frames | None:
         of_best = errors.by_word(of_best) if evidence.words else of_best
         confusion = errors.confusion(of_best, evidence.loaded.study.environment.dataset.labels)
     trial = tables_of_arms.best_trial(tables_of_arms.confirmed(evidence.trials), evidence.plan)
-    if confusion["mean"].sum() == 0 or trial is None:
+    if not confusion.to_numpy().any() or trial is None:
         return None
     wrong = errors.misclassified(errors.rows_of(evidence.loaded.results.predictions, [trial], evidence.split))
     if evidence.tokens or evidence.words:
         pairs = zip(wrong["label"], wrong["prediction"], strict=True)
         differing = [errors.differing_words(*pair) for pair in pairs]
         wrong[["label", "prediction"]] = pd.DataFrame(differing, index=wrong.index, columns=["a", "b"])
-    true, answers = (confusion[name].unique() for name in ("label", "prediction"))
     return Frames(
-        confusion.pivot(index="label", columns="prediction", values="mean").loc[true, answers],
-        int(confusion["n"].iloc[0]),
+        confusion,
+        of_best["trial_id"].nunique(),
         wrong,
         f"The surest of {len(wrong):,} wrong predictions on {SPLITS[evidence.split]} of trial {trial}, the best "
         "confirmed one on validation; index counts in the split.",

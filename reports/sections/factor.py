@@ -16,8 +16,6 @@ from reports.section import Section, Table
 from reports.tables.factor import SIZE, over_factor
 from reports.words.text import number
 
-LIVE = "live layers (count)"
-
 
 @dataclass(frozen=True)
 class Frames:
@@ -61,16 +59,15 @@ def draw(frames: Frames) -> Figure:
     scale = "log" if frames.name == SIZE else factor.scale if factor else "choice"
     looks, epochs = looks_of(rows["series"]), sorted(set(rows["panel"]))
     live = len(epochs) == 1 and rows["live"].nunique() > 1
-    titles = (
-        [frames.evidence.scored, LIVE] if live else [f"{most:g} epochs" if most else "" for most in epochs]
-    )
+    titles = ["", ""] if live else [f"{most:g} epochs" if most else "" for most in epochs]
     x = "training examples (count), log scale" if frames.name == SIZE else label(factor) if factor else ""
-    figure, axes = panels(titles, 3.0, x=x, y="" if live else frames.evidence.scored, share=not live)
+    figure, axes = panels(titles, 3.0, x=x, y=frames.evidence.scored, share=not live)
     for panel, most in zip(axes, epochs, strict=False):
         points(rows[rows["panel"] == most], panel, scale=scale, looks=looks)
     if live:
         layers = rows.assign(mean=rows["live"], low=rows["live"], high=rows["live"]).dropna(subset=["live"])
         points(layers, axes[1], scale=scale, looks=looks)
+        axes[1].set_ylabel("live layers (count)", visible=True)
     legend(figure, looks if len(looks) > 1 else {}, f"mean and 95% interval, {seeds_text(rows['n'])}")
     return figure
 

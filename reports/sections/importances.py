@@ -59,7 +59,7 @@ def draw(frames: Frames) -> Figure | None:
     if frames.table.empty:
         return None
     figure, axes = single(
-        1.2 + 0.4 * max(len(frames.table), 2), "importance (PED-ANOVA; share of the whole)", ""
+        1.2 + 0.4 * max(len(frames.table), 2), "importance (PED-ANOVA; share of the whole)", "hyperparameter"
     )
     names = [frames.evidence.plan.short(name) for name in frames.table["name"]]
     looks = looks_of(frames.table["role"])

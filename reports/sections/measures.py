@@ -70,8 +70,9 @@ def draw(frames: Frames) -> Figure | None:
     if rows["mean"].isna().all():
         return None
     rows["x"] = rows["layer"].str.removeprefix("layer ")
-    titles = ["variability ν (low: classes lie apart)", "weight p̃ in the best learned mix"]
-    figure, (left, right) = panels(titles, 2.8, x="layer", share=False)
+    figure, (left, right) = panels([""] * 2, 2.8, x="layer", share=False)
+    left.set_ylabel("variability ν\n(low: classes lie apart)")
+    right.set_ylabel("weight p̃\n(best learned mix)", visible=True)
     points(rows.assign(mean=rows["nu"], low=rows["nu"], high=rows["nu"]), left)
     points(rows, right, joined=False)
     marked(right, 1 / rows["mean"].notna().sum(), "uniform mix")

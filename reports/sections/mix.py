@@ -17,8 +17,8 @@ from reports.reading.factors import cell_names, column, label, level, level_name
 from reports.reading.frames import numbers, records
 from reports.render import markdown
 from reports.section import Section, Table
-from reports.tables import arms as tables_of_arms
 from reports.tables import mix
+from reports.tables.arms import best_trial, confirmed
 from reports.words.labels import LABELS
 
 PANELS = 4
@@ -30,17 +30,16 @@ class Frames:
     """What is shown.
 
     Attributes:
-        models: A row per trained model of the core: level (of the first factor), series (its cell of the others),
-            entropy; weights: those rows with columns of mix weights, named in `layers`.
-        best: The trial best on validation that learns its mix, as Markdown; "" without its history.
-        history: Its weights: step, series (the layer), mean; at_best: at its best epoch: name, mean.
+        models: A row per trained model of the core: x (level of the first factor), series (its cell of the others),
+            entropy, and columns of mix weights, named in `layers`.
+        best: The trial best on validation that learns its mix.
+        history: Its weights: step, layer, weight; at_best: at its best epoch: name, mean.
     """
 
     evidence: Evidence
     models: pd.DataFrame
-    weights: pd.DataFrame
     layers: Sequence[str]
-    best: str
+    best: str | None
     history: pd.DataFrame
     at_best: pd.DataFrame
 
@@ -48,39 +47,21 @@ class Frames:
 def frames(evidence: Evidence) -> Frames | None:
     if not evidence.has_mix:
         return None
-    models, trials = _models(evidence), evidence.trials
-    weights = mix.at_best(models, evidence.history)
-    best = tables_of_arms.best_trial(trials, evidence.plan, learned=True)
-    history = mix.mix_history(evidence.history, best)
-    own = mix.at_best(trials[trials["trial_id"] == best], evidence.history).drop(columns="trial_id")
-    at_best = own.rename(columns=mix.state_name).max().rename("mean").rename_axis("name").reset_index()
-    return Frames(
-        evidence,
-        models,
-        models.merge(weights, on="trial_id"),
-        [name for name in weights.columns if name != "trial_id"] if len(weights) else [],
-        trial(trials, best, evidence.plan.metric) if best and len(history) else "",
-        history.rename(columns={"layer": "series", "weight": "mean"}),
-        at_best,
-    )
-
-
-def _models(evidence: Evidence) -> pd.DataFrame:
-    factors, core = evidence.plan.factors, evidence.mix_core
-    trials = tables_of_arms.confirmed(evidence.trials)
-    trials = trials[trials["arm"].isin(set(core["arm"]))]
+    factors, core, trials = evidence.plan.factors, evidence.mix_core, evidence.trials
     level_of = dict(zip(core["arm"], core[column(factors[0].name)], strict=True)) if factors else {}
     line_of = dict(zip(core["arm"], cell_names(core, factors[1:]), strict=True))
-    models = pd.DataFrame(
-        {
-            "trial_id": trials["trial_id"],
-            "level": trials["arm"].map(level_of),
-            "series": trials["arm"].map(line_of),
-            "best_epoch": numbers(trials, "best_epoch"),
-            "entropy": numbers(trials, "mix/entropy"),
-        }
+    rows = confirmed(trials)
+    rows = rows[rows["arm"].isin(set(core["arm"]))]
+    models = rows[["trial_id", "best_epoch"]].assign(
+        x=rows["arm"].map(level_of), series=rows["arm"].map(line_of), entropy=numbers(rows, "mix/entropy")
     )
-    return models.dropna(subset=["entropy"])
+    weights = mix.at_best(models, evidence.history)
+    best = best_trial(trials, evidence.plan, learned=True)
+    own = mix.at_best(trials[trials["trial_id"] == best], evidence.history).drop(columns="trial_id")
+    at_best = own.rename(columns=mix.state_name).max().rename("mean").rename_axis("name").reset_index()
+    models = models.dropna(subset=["entropy"]).merge(weights, on="trial_id", how="left")
+    layers = [name for name in weights.columns if name != "trial_id"] if len(weights) else []
+    return Frames(evidence, models, layers, best, mix.mix_history(evidence.history, best), at_best)
 
 
 def tables(frames: Frames) -> Sequence[Table]:
@@ -91,28 +72,34 @@ def tables(frames: Frames) -> Sequence[Table]:
     }
     caption = "Entropy of p̃ at the best epoch: 0 when one layer has all the weight, ln(layers) when all share it alike."
     shown = [table_of(frames.evidence.mix_by_arm, heads, caption)]
-    if frames.best:
-        steps = mix.mix_milestones(frames.history.rename(columns={"series": "layer", "mean": "weight"}))
+    if frames.best and len(frames.history):
+        steps = mix.mix_milestones(frames.history)
         steps["best epoch"] = steps["layer"].map(dict(frames.at_best.to_numpy()))
-        caption = markdown(f"Weights of the best model on validation that learns its mix, {frames.best}.")
+        whose = trial(frames.evidence.trials, frames.best, frames.evidence.plan.metric)
+        caption = markdown(f"Weights of the best model on validation that learns its mix, {whose}.")
         shown.append(table_of(steps, {name: name for name in steps.columns}, caption))
     return shown
 
 
+def _lines(frames: Frames) -> dict[str, Look]:
+    return looks_of(frames.evidence.lines if len(frames.evidence.plan.factors) > 1 else [""])
+
+
 def draw_entropy(frames: Frames) -> Figure | None:
-    """Entropy of p~ against the first factor: a dot per seed, a line through the means for each cell of the others."""
-    models, factors = frames.models, frames.evidence.plan.factors
-    if models["level"].nunique() < 2:
+    """Entropy of p~ against the first factor: the mean over seeds, from the least to the most."""
+    if frames.models["x"].nunique() < 2:
         return None
-    figure, axes = single(3.0, label(factors[0]), str(LABELS["mix/entropy"]))
-    looks = looks_of(frames.evidence.lines if len(factors) > 1 else [""])
-    means = (
-        models.groupby(["series", "level"], sort=False)["entropy"].agg(["mean", "min", "max"]).reset_index()
+    first, looks = frames.evidence.plan.factors[0], _lines(frames)
+    figure, axes = single(3.0, label(first), str(LABELS["mix/entropy"]))
+    means = frames.models.groupby(["series", "x"], sort=False)["entropy"].agg(["mean", "min", "max"])
+    points(
+        means.reset_index().rename(columns={"min": "low", "max": "high"}),
+        axes,
+        scale=first.scale,
+        looks=looks,
     )
-    means = means.rename(columns={"min": "low", "max": "high", "level": "x"})
-    points(means, axes, scale=factors[0].scale, looks=looks)
-    mixed = frames.weights[frames.layers].count(axis=1).unique()
-    if len(mixed) == 1 and frames.layers:
+    mixed = frames.models[frames.layers].count(axis=1).unique()
+    if len(mixed) == 1 and mixed[0]:
         marked(axes, float(np.log(mixed[0])), "uniform mix")
     at_least(axes, 0.2)
     legend(figure, looks if len(looks) > 1 else {}, "mean over seeds, from the least to the most")
@@ -121,48 +108,46 @@ def draw_entropy(frames: Frames) -> Figure | None:
 
 def draw_layers(frames: Frames) -> Figure | None:
     """Mix weight against layer, a panel per level of the first factor, a line per trained model."""
-    if not frames.layers:
+    if not frames.layers or frames.models.empty:
         return None
-    values, first = levels(frames.weights["level"]), short(frames.evidence.plan.factors[0])
+    values, first = levels(frames.models["x"]), short(frames.evidence.plan.factors[0])
     if len(values) > PANELS:
         values = [values[round(place)] for place in np.linspace(0, len(values) - 1, PANELS)]
-    titles = [f"{first} = {level_name(value)}" for value in values]
+    titles, looks = [f"{first} = {level_name(value)}" for value in values], _lines(frames)
     figure, axes = panels(titles, 2.4, x="layer", y=str(LABELS["mix/weight"]), most=PANELS)
-    lines = looks_of(frames.evidence.lines if len(frames.evidence.plan.factors) > 1 else [""])
     places, spacing = np.arange(len(frames.layers)), max(1, len(frames.layers) // 6)
+    names = [mix.state_name(name).removeprefix("layer ") for name in frames.layers]
     for panel, value in zip(axes, values, strict=True):
-        rows = frames.weights[[level(one) == value for one in frames.weights["level"]]]
-        for row in records(rows):
+        for row in records(frames.models[[level(one) == value for one in frames.models["x"]]]):
             weights = [row[name] for name in frames.layers]
-            panel.plot(places, weights, color=lines[row["series"]].colour, linewidth=0.8, alpha=0.6)
-        names = [mix.state_name(name).removeprefix("layer ") for name in frames.layers]
+            panel.plot(places, weights, color=looks[row["series"]].colour, linewidth=0.8, alpha=0.6)
         panel.set_xticks(places[::spacing], names[::spacing])
     at_least(axes[0], 0.2 / len(frames.layers))
-    entries = {name: Look(how.colour, "") for name, how in lines.items()}
+    entries = {name: Look(how.colour, "") for name, how in looks.items()}
     legend(figure, entries if len(entries) > 1 else {}, "a line per trained model")
     return figure
 
 
 def draw_history(frames: Frames) -> Figure | None:
     """Each component of the best model's p~ over training steps, and as bars at its best epoch."""
-    if not frames.best:
+    layers = list(dict.fromkeys(frames.history["layer"]))
+    if not layers:
         return None
-    layers = list(dict.fromkeys(frames.history["series"]))
     # Dark to light by depth, and not to the palest end, which a page would swallow.
-    shades = mpl.colormaps["viridis"](np.linspace(0.0, 0.85, len(layers)))
+    shades = map(mpl.colors.to_hex, mpl.colormaps["viridis"](np.linspace(0.0, 0.85, len(layers))))
     looks = {
-        name: Look(mpl.colors.to_hex(shade), *look(place)[1:])
-        for place, (name, shade) in enumerate(zip(layers, shades, strict=True))
+        name: look(place)._replace(colour=colour)
+        for place, (name, colour) in enumerate(zip(layers, shades, strict=True))
     }
-    titles, height = ["over training", "at the best epoch"], max(2.9, 0.8 + 0.19 * len(layers))
-    figure, (left, right) = panels(titles, height, share=False)
-    curves(frames.history, left, looks=looks)
+    figure, (left, right) = panels(
+        ["over training", "at the best epoch"], max(2.9, 0.8 + 0.19 * len(layers)), share=False
+    )
+    curves(frames.history.rename(columns={"layer": "series", "weight": "mean"}), left, looks=looks)
     marked(left, 1 / len(layers), "uniform")
     at_least(left, 0.2 / len(layers))
     left.set(xlabel=LABELS["step"], ylabel=LABELS["mix/weight"])
-    at_best = frames.at_best.assign(series=frames.at_best["name"], low=np.nan, high=np.nan)
-    bars(at_best, right, looks=looks)
-    right.set(xlabel=LABELS["mix/weight"])
+    bars(frames.at_best.assign(series=frames.at_best["name"], low=np.nan, high=np.nan), right, looks=looks)
+    right.set(xlabel=LABELS["mix/weight"], ylabel="layer")
     legend(figure, looks)
     return figure
 

@@ -8,9 +8,9 @@ from dataclasses import dataclass
 import pandas as pd
 from matplotlib.figure import Figure
 
-from reports.cells import named, summary, table_of
+from reports.cells import INTERVAL, named, summary, table_of
 from reports.evidence.evidence import Evidence
-from reports.plots import COLOURS, GREY, legend, looks_of, panels, points
+from reports.plots import COLOURS, GREY, single
 from reports.section import Section, Table
 from reports.sections.errors import MOST
 from reports.tables import arms as tables_of_arms
@@ -44,15 +44,8 @@ def frames(evidence: Evidence) -> Frames | None:
 
 
 def tables(frames: Frames) -> Sequence[Table]:
-    heads = {
-        "labels": "range",
-        "arm": lambda row: named(row["arm"]),
-        "examples": "examples",
-        **{
-            name: lambda row, part=part: summary(row, f"{part}_", signed=part == "bias")
-            for part, name in ERRORS.items()
-        },
-    }
+    heads = {"labels": "range", "arm": lambda row: named(row["arm"]), "": lambda row: ERRORS[row["part"]]}
+    heads |= {f"error, {INTERVAL}": lambda row: summary(row, signed=row["part"] == "bias")}
     by_size = frames.of_trial.sort_values("residual", key=lambda errors: -errors.abs(), kind="stable")
     largest = {
         "index": lambda row: str(row["index"]),
@@ -68,31 +61,13 @@ def tables(frames: Frames) -> Sequence[Table]:
 
 
 def draw(frames: Frames) -> Figure:
-    """Predictions of one trial over labels, with the line of perfect ones; mean errors by quarter of the labels."""
-    figure, (left, right) = panels(
-        [f"trial {frames.trial}", "mean error (prediction − label)"], 3.0, share=False
-    )
+    """Predictions of one trial over labels, with the line of perfect ones."""
     labels, predictions = frames.of_trial["label"], frames.of_trial["prediction"]
+    figure, axes = single(3.6, f"label ({len(labels):,} examples)", f"prediction (trial {frames.trial})")
     ends = [float(min(labels.min(), predictions.min())), float(max(labels.max(), predictions.max()))]
-    left.plot(ends, ends, color=GREY, linestyle="--", linewidth=1)
-    left.plot(labels, predictions, linestyle="none", marker="o", markersize=2.5, alpha=0.5, color=COLOURS[0])
-    left.set(xlabel=f"label ({len(labels):,} examples)", ylabel="prediction")
-    quarters = frames.by_range[frames.by_range["range"] != errors.ALL]
-    bias = {name: quarters[f"bias_{name}"] for name in ("mean", "low", "high")}
-    looks = looks_of(quarters["arm"])
-    points(
-        quarters.assign(x=quarters["range"], series=quarters["arm"], **bias), right, joined=False, looks=looks
-    )
-    right.axhline(0.0, color=GREY, linestyle="--", linewidth=1)
-    right.set_xlabel("labels")
-    legend(figure, looks, lines=False)
+    axes.plot(ends, ends, color=GREY, linestyle="--", linewidth=1)
+    axes.plot(labels, predictions, linestyle="none", marker="o", markersize=2.5, alpha=0.5, color=COLOURS[0])
     return figure
 
 
-SECTION = Section(
-    "Errors",
-    frames,
-    tables,
-    {"residuals": draw},
-    "Predicted numbers against labels, and mean errors over their range",
-)
+SECTION = Section("Errors", frames, tables, {"residuals": draw}, "Predicted numbers against labels")

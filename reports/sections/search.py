@@ -1,4 +1,4 @@
-"""The search's trials one by one, compared at the last epoch that all of them reached; one seed each."""
+"""The search's trials one by one, best first; one seed each."""
 
 from __future__ import annotations
 
@@ -10,7 +10,6 @@ from reports.evidence.evidence import Evidence
 from reports.reading.factors import column, level
 from reports.reading.frames import searched
 from reports.section import Section, Table
-from reports.tables.rungs import agreement
 from reports.words.text import NONE, number
 
 MOST = 20
@@ -22,22 +21,18 @@ def frames(evidence: Evidence) -> Evidence | None:
 
 
 def tables(evidence: Evidence) -> Sequence[Table]:
-    plan, trials, rung = evidence.plan, evidence.search, evidence.rung
+    plan, trials = evidence.plan, evidence.search
     statuses = trials["status"].value_counts()
-    correlation, n = agreement(trials, rung)
     counts = {
         "completed": int(statuses.get("completed", 0)),
         "stopped early": int(statuses.get("stopped", 0)),
         "without a result": len(searched(evidence.trials)) - len(trials),
-        "last epoch that all evaluated": None if rung.epoch is None else int(rung.epoch),
-        f"rank correlation between it and the end (n = {n})": correlation,
     }
     names = dict.fromkeys([*(factor.name for factor in plan.factors), *plan.nuisance])
     heads: dict[str, Any] = {
         "trial": "trial_id",
         "status": lambda row: "stopped early" if row["status"] == "stopped" else row["status"],
         **{plan.symbol(name): lambda row, name=name: _brief(row[column(name)]) for name in names},
-        "score at that epoch": lambda row: number(rung.scores.get(row["trial_id"])),
         "score": "score",
         "epochs": lambda row: number(row["epochs"], 0),
     }

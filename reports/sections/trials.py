@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from reports.cells import named, summary, table_of
+from reports.cells import named, table_of
 from reports.evidence.evidence import Evidence
 from reports.section import Section, Table
 from reports.tables import arms
@@ -34,13 +34,6 @@ def tables(evidence: Evidence) -> Sequence[Table]:
         if opened
         else []
     )
-    optimism = arms.optimism(evidence.trials, evidence.plan).dropna(subset=["mean"])
-    if len(optimism):
-        heads = {
-            "arm": lambda row: named(row["arm"]),
-            "validation minus test": lambda row: summary(row, signed=True),
-        }
-        shown.append(table_of(optimism, heads))
     failed = arms.failures(evidence.trials)
     if len(failed):
         cells = {

@@ -169,35 +169,6 @@ def is_learned(mix: str, fusion: str = "") -> bool:
     return mix in ("", "learned") and fusion in ("", LAYER_MIX)
 
 
-def mix_steps(
-    trials: pd.DataFrame, history: pd.DataFrame, plan: Plan
-) -> dict[str, tuple[float, float | None]]:
-    """Return arm -> by how much a step moves a logit of its learned mix, and how far all steps run could move it.
-
-    Under Adam a step moves p by about its rate, so the logit alpha p by alpha times that. The steps are the median over
-    trials; None without history.
-    """
-    rows, steps = confirmed(trials), numbers(history, "step").groupby(history["trial_id"]).max()
-    run = rows["trial_id"].map(steps).astype(float).groupby(rows["arm"]).median().dropna()
-    moved = {}
-    for arm in plan.arms:
-        alpha, rate = (arm.config.get(name) for name in ("alpha", "mix_lr"))
-        if isinstance(alpha, int | float) and isinstance(rate, int | float):
-            moved[arm.name] = alpha * rate, alpha * rate * run[arm.name] if arm.name in run else None
-    return moved
-
-
-def optimism(trials: pd.DataFrame, plan: Plan) -> pd.DataFrame:
-    """Validation minus test score of the same trial, a row per arm that has both: arm, mean, low, high, n."""
-    rows = confirmed(trials)
-    gap = numbers(rows, f"val/{plan.metric}") - numbers(rows, f"test/{plan.metric}")
-    gaps = values(rows.assign(gap=gap), "gap")
-    gap_rows = [
-        {"arm": arm.name, **summary(gaps[arm.name].values())} for arm in plan.arms if arm.name in gaps
-    ]
-    return pd.DataFrame(gap_rows, columns=["arm", *_summary_names("")])
-
-
 def failures(trials: pd.DataFrame) -> pd.DataFrame:
     """Trials that gave no result: trial_id, stage, arm, seed, status, error."""
     rows = trials[trials["status"].isin(["failed", "diverged", "unfinished"])]

@@ -21,63 +21,6 @@ SHARE = 0.95
 AT_FIRST = 0.8
 """Share of trials that have a common score at their first evaluation from which on steps say nothing."""
 
-REACHED, CENSORED, UNKNOWN = "reached", "censored", "no history"
-
-
-def convergence(trials: pd.DataFrame, history: pd.DataFrame, plan: Plan) -> pd.DataFrame:
-    """A row per completed confirmed trial: trial_id, arm, seed, step, state.
-
-    `step` is that of the first evaluation with `SHARE` of the trial's own gain, so it is known to within one
-    evaluation. A trial that never beats the baseline is censored (NaN): it converged to nothing.
-    """
-    score = f"val/{plan.metric}"
-    rows = confirmed(trials)
-    curves = _curves(history, score)
-    table = []
-    for trial_id, arm, seed in zip(rows["trial_id"], rows["arm"], rows["seed"], strict=True):
-        curve = curves.get(trial_id)
-        row = {"trial_id": trial_id, "arm": arm, "seed": seed, "step": np.nan, "state": UNKNOWN}
-        if curve is not None and plan.baseline is not None:
-            scores, baseline = curve[score], plan.baseline
-            threshold = baseline + SHARE * (scores.max() - baseline)
-            row["state"] = CENSORED
-            if scores.max() > baseline:
-                # The best evaluation itself always counts, whatever rounding does to the threshold.
-                first = curve.loc[scores >= min(threshold, scores.max()), "step"].iloc[0]
-                row |= {"step": float(first), "state": REACHED}
-        table.append(row)
-    columns = ["trial_id", "arm", "seed", "step", "state"]
-    return pd.DataFrame(table, columns=columns).sort_values(["arm", "seed"]).reset_index(drop=True)
-
-
-def convergence_by_arm(each: pd.DataFrame, arm_table: pd.DataFrame) -> pd.DataFrame:
-    """A row per arm of `tables.arms`: its role, factors and line, median, low, high, n, censored, without_history.
-
-    each: as from `convergence`.
-    median: of the steps, a censored trial counting as later than any other (inf: half or more were).
-    low, high: the earliest and the latest (inf where any is censored; NaN for a single trial). The range
-    of n trials holds the arm's true median with probability 1 - 2^(1 - n).
-    n: trials with history, censored ones among them.
-    """
-    rows = []
-    for arm in arm_table["arm"]:
-        of_arm = each[each["arm"] == arm]
-        steps = of_arm.loc[of_arm["state"] != UNKNOWN, "step"].fillna(np.inf)
-        rows.append(
-            {
-                "median": steps.median(),
-                "low": steps.min() if len(steps) > 1 else np.nan,
-                "high": steps.max() if len(steps) > 1 else np.nan,
-                "n": len(steps),
-                "censored": (of_arm["state"] == CENSORED).sum(),
-                "without_history": (of_arm["state"] == UNKNOWN).sum(),
-            }
-        )
-    columns = ["median", "low", "high", "n", "censored", "without_history"]
-    summary = pd.DataFrame(rows, columns=columns, index=arm_table.index)
-    settings = arm_table.filter(regex="^(arm|role|line|config/.*)$")
-    return pd.concat([settings, summary], axis=1)
-
 
 @dataclass(frozen=True)
 class BestSoFar:
@@ -123,50 +66,59 @@ def best_so_far(trials: pd.DataFrame, history: pd.DataFrame, plan: Plan) -> Best
     return BestSoFar(by_arm, plan.baseline)
 
 
+def convergence(best: BestSoFar, trials: pd.DataFrame, plan: Plan) -> pd.DataFrame:
+    """A row per arm with confirmed trials: arm, median, low, high, n, censored, without_history.
+
+    median: of the steps at which trials first have `SHARE` of their own gain over the trivial model. One that is never
+            above that model is censored, and counts as later than any other (inf: half or more were)
+    low, high: the earliest and the latest (inf where any is censored; NaN for a single trial). The range of n trials
+            holds the arm's true median with probability 1 - 2^(1 - n)
+    n: trials with history, censored ones among them
+    """
+    trials_of = confirmed(trials).groupby("arm").size()
+    rows = []
+    for arm in (arm.name for arm in plan.arms if arm.name in trials_of):
+        steps = [_own_step(*curve, best.baseline) for curve in best.curves.get(arm, {}).values()]
+        ends = (min(steps), max(steps)) if len(steps) > 1 else (np.nan, np.nan)
+        censored, without = steps.count(np.inf), int(trials_of[arm]) - len(steps)
+        rows.append([arm, np.median(steps) if steps else np.nan, *ends, len(steps), censored, without])
+    return pd.DataFrame(rows, columns=["arm", "median", "low", "high", "n", "censored", "without_history"])
+
+
+def _own_step(steps: np.ndarray, best: np.ndarray, baseline: float | None) -> float:
+    """Return the first step with `SHARE` of a trial's own gain; inf without a gain."""
+    if baseline is None or best[-1] <= baseline:
+        return float("inf")
+    # The best evaluation itself always counts, whatever rounding does to the threshold.
+    return float(steps[np.argmax(best >= min(best[-1], baseline + SHARE * (best[-1] - baseline)))])
+
+
 @dataclass(frozen=True)
 class Pace:
     """Whether the speed of arms can be compared.
 
     trials: those of primary comparisons with a score that all trials of both sides reach, each comparison's counted
     first: of them, those that have it at their first evaluation
-    without: primary comparisons without such a score
-    once: trials that were evaluated once
     """
 
     trials: int
     first: int
-    without: int
-    once: int = 0
 
     @property
     def saturated(self) -> bool:
         return self.first >= AT_FIRST * self.trials
 
-    def sentence(self) -> str:
-        if not self.trials:
-            return "no score above the trivial one is reached by all trials of both sides, so it cannot be compared."
-        if self.once == self.trials:
-            return "every trial was evaluated once, so it cannot be compared; it would take more epochs."
-        return (
-            f"{self.first} of {self.trials} trials have the score that both sides reach at their first evaluation, so "
-            "it cannot be compared; it would take a lower learning rate, or fewer training examples."
-        )
-
 
 def pace(best: BestSoFar, plan: Plan) -> Pace:
     """Return whether the speed of arms can be compared."""
-    trials = first = without = once = 0
-    for comparison in plan.comparisons:
-        arms = comparison.weights
-        if not comparison.primary or not all(best.curves.get(arm) for arm in arms):
-            continue
-        reached = best.steps(arms)
-        without += not reached
-        for arm, by_seed in reached.items():
-            trials += len(by_seed)
-            once += sum(len(best.curves[arm][seed][0]) == 1 for seed in by_seed)
-            first += sum(bool(step <= best.curves[arm][seed][0][0]) for seed, step in by_seed.items())
-    return Pace(trials, first, without, once)
+    at_first = [
+        bool(step <= best.curves[arm][seed][0][0])
+        for comparison in plan.comparisons
+        if comparison.primary and all(best.curves.get(arm) for arm in comparison.weights)
+        for arm, by_seed in best.steps(comparison.weights).items()
+        for seed, step in by_seed.items()
+    ]
+    return Pace(len(at_first), sum(at_first))
 
 
 def _curves(history: pd.DataFrame, score: str) -> dict[str, pd.DataFrame]:

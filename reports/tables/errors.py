@@ -13,20 +13,17 @@ import pandas as pd
 from adalayers.results.files import answers
 from adalayers.tasks.metrics import Entities, entities, same_words
 from adalayers.tasks.schemes import Scheme
-from reports.tables.arms import summary
+from reports.tables.arms import summaries
 from reports.words.text import several
 
 MISSED, SPURIOUS, BOUNDARIES = "missed", "no entity there", "other boundaries"
 WRONG_COLUMNS = ["index", "label", "prediction", "score"]
-CONFUSION_COLUMNS = ["label", "prediction", "mean", "n"]
-ERRORS = ("bias", "mae", "rmse")
 ALL = "all"
 """What `residuals` calls the whole range of labels."""
 ONE_ANSWER = 0.99
 """Share of a split's examples with one and the same answer from which on a trial is said to give one answer."""
 MOST_CLASSES = 25
 """Most classes that are told apart."""
-CLASS_COLUMNS = ("precision", "recall", "f1", "gold", "predicted")
 
 
 def rows_of(predictions: pd.DataFrame, trial_ids: Sequence[str], split: str) -> pd.DataFrame:
@@ -73,7 +70,7 @@ def confusion(rows: pd.DataFrame, labels: Sequence[str]) -> pd.DataFrame:
     """
     n = rows["trial_id"].nunique()
     if n == 0:
-        return pd.DataFrame(columns=CONFUSION_COLUMNS)
+        return pd.DataFrame()
     seen = sorted({*rows["label"], *rows["prediction"]} - set(labels))
     names = [*labels, *seen]
     if len(names) > MOST_CLASSES:
@@ -85,7 +82,7 @@ def confusion(rows: pd.DataFrame, labels: Sequence[str]) -> pd.DataFrame:
         )
     counts = pd.crosstab(rows["label"], rows["prediction"])
     counts = counts.reindex(index=names, columns=names, fill_value=0) / n
-    return _long(counts.to_numpy(dtype=float), names, names, n)
+    return pd.DataFrame(counts.to_numpy(dtype=float), index=names, columns=names)
 
 
 def by_word(rows: pd.DataFrame) -> pd.DataFrame:
@@ -106,36 +103,22 @@ def as_numbers(rows: pd.DataFrame) -> pd.DataFrame:
 
 
 def residuals(rows: pd.DataFrame, arms: Mapping[str, str]) -> pd.DataFrame:
-    """A row per quarter of the labels, and over all, and arm: mean, low and high of each of `ERRORS` over n seeds.
+    """A row per quarter of the labels, and over all, arm and kind of error: mean, low, high over n seeds.
 
     arms: trial_id -> arm. Quarters are of the labels that occur, equal ones in one quarter; fewer where many are equal.
-    bias: mean of prediction - label; mae: mean of its absolute value; rmse: root of the mean of its square
+    part: bias (mean of prediction - label), mae (mean of its absolute value), rmse (root of the mean of its square)
     """
-    ends = [f"{part}_{end}" for part in ERRORS for end in ("mean", "low", "high")]
-    columns = ["range", "arm", "examples", *ends, "n"]
-    if rows.empty:
-        return pd.DataFrame(columns=columns)
-    numeric = as_numbers(rows).assign(trial_id=rows["trial_id"])
-    edges = np.unique(np.quantile(numeric["label"], [0.25, 0.5, 0.75])).tolist()
-    quarters = np.searchsorted(edges, numeric["label"], side="right")
-    table = []
-    for quarter in [*sorted(set(quarters.tolist())), None]:
+    numeric = as_numbers(rows).assign(trial_id=rows["trial_id"], arm=rows["trial_id"].map(arms))
+    edges = np.unique(np.quantile(numeric["label"], [0.25, 0.5, 0.75])) if len(numeric) else np.empty(0)
+    quarters, parts = np.searchsorted(edges, numeric["label"], side="right"), []
+    for quarter in [*np.unique(quarters).tolist(), None]:
         within = numeric if quarter is None else numeric[quarters == quarter]
         name = ALL if quarter is None else f"{within['label'].min():g} to {within['label'].max():g}"
-        for arm in dict.fromkeys(arms.values()):
-            each = within[within["trial_id"].map(arms) == arm].groupby("trial_id")["residual"]
-            if not len(each):
-                continue
-            by_seed = {
-                "bias": each.mean(),
-                "mae": each.apply(lambda residual: residual.abs().mean()),
-                "rmse": each.apply(lambda residual: np.sqrt((residual**2).mean())),
-            }
-            row = {"range": name, "arm": arm, "examples": each.size().max(), "n": len(each)}
-            for part, errors in by_seed.items():
-                row |= summary(errors, f"{part}_", None if part == "bias" else (0.0, np.inf))
-            table.append(row)
-    return pd.DataFrame(table, columns=columns)
+        errors = within.assign(mae=within["residual"].abs(), rmse=within["residual"] ** 2)
+        by_seed = errors.groupby(["arm", "trial_id"], sort=False)[["residual", "mae", "rmse"]].mean()
+        by_seed = by_seed.rename(columns={"residual": "bias"}).assign(rmse=np.sqrt(by_seed["rmse"]))
+        parts.append(by_seed.reset_index().melt(["arm", "trial_id"], var_name="part").assign(range=name))
+    return summaries(pd.concat(parts), ["range", "arm", "part"], "value")
 
 
 def span_confusion(rows: pd.DataFrame, scheme: Scheme) -> pd.DataFrame:
@@ -149,7 +132,7 @@ def span_confusion(rows: pd.DataFrame, scheme: Scheme) -> pd.DataFrame:
     trials = _spans(rows, scheme)
     types = sorted({name for spans in trials.values() for name in spans.types})
     if not 0 < len(types) <= MOST_CLASSES:
-        return pd.DataFrame(columns=CONFUSION_COLUMNS)
+        return pd.DataFrame()
     predicted_names, true = [*types, BOUNDARIES, MISSED], [*types, SPURIOUS]
     total = np.zeros((len(true), len(predicted_names)))
     for spans in trials.values():
@@ -162,17 +145,19 @@ def span_confusion(rows: pd.DataFrame, scheme: Scheme) -> pd.DataFrame:
         alone = ~_overlaps(predicted, gold)
         np.add.at(total, (np.full(alone.sum(), len(types)), class_of[predicted[2][alone]]), 1)
     total[len(types), len(types) :] = np.nan  # no true entity: nothing to miss
-    return _long(total / len(trials), true, predicted_names, len(trials))
+    return pd.DataFrame(total / len(trials), index=true, columns=predicted_names)
 
 
 def entity_scores(rows: pd.DataFrame, arms: Mapping[str, str], scheme: Scheme) -> pd.DataFrame:
-    """A row per class and arm: mean, low, high of precision, recall and F1 over n seeds, and mean counts.
+    """A row per class, arm and part: mean, low, high over n seeds.
 
-    arms: trial_id -> arm. scheme: of the tags. gold, predicted: entities of the class, true and predicted (the
-    thesis's figure 19 counts predicted ones). What is undefined, for want of entities, is 0, as in the study's scores.
+    arms: trial_id -> arm, in order. scheme: of the tags. part: precision, recall, f1; gold, predicted: entities of
+    the class, true and predicted (the thesis's figure 19 counts predicted ones). What is undefined, for want of
+    entities, is 0, as in the study's scores.
     """
     each = []
-    for trial_id, spans in _spans(rows, scheme).items():
+    of_trials = _spans(rows, scheme)
+    for trial_id, spans in ((name, of_trials[name]) for name in arms if name in of_trials):
         in_gold, in_predicted = same_words(spans.gold, spans.predicted)
         hits = spans.gold[2][in_gold][spans.gold[2][in_gold] == spans.predicted[2][in_predicted]]
         n = len(spans.types)
@@ -192,23 +177,11 @@ def entity_scores(rows: pd.DataFrame, arms: Mapping[str, str], scheme: Scheme) -
                 }
             )
         )
-    columns = [
-        "class",
-        "arm",
-        *(f"{part}_{name}" for part in CLASS_COLUMNS for name in ("mean", "low", "high")),
-        "n",
-    ]
+    columns = ["class", "arm", "part"]
     if not each:
-        return pd.DataFrame(columns=columns)
-    scores = pd.concat(each)
-    scores["arm"] = pd.Categorical(scores["arm"], list(dict.fromkeys(arms.values())))
-    table = []
-    for (kind, arm), rows_of_arm in scores.groupby(["class", "arm"], sort=True, observed=True):
-        row: dict[str, object] = {"class": kind, "arm": arm, "n": len(rows_of_arm)}
-        for part in CLASS_COLUMNS:
-            row |= summary(rows_of_arm[part], f"{part}_", (0.0, 1.0))
-        table.append(row)
-    return pd.DataFrame(table, columns=columns)
+        return pd.DataFrame(columns=[*columns, "mean", "low", "high", "n"])
+    long = pd.concat(each).melt(columns[:2], var_name="part").sort_values("class", kind="stable")
+    return summaries(long, columns, "value", (0.0, np.inf))
 
 
 class _Spans:
@@ -235,16 +208,3 @@ def _overlaps(a: Entities, b: Entities) -> np.ndarray:
     overlaps = first < len(b[0])
     overlaps[overlaps] = b[0][first[overlaps]] < a[1][overlaps]
     return overlaps
-
-
-def _long(counts: np.ndarray, true: Sequence[str], columns: Sequence[str], n: int) -> pd.DataFrame:
-    """Return a matrix of counts as rows: label, prediction, mean, n."""
-    return pd.DataFrame(
-        {
-            "label": np.repeat(np.array(true, dtype=object), len(columns)),
-            "prediction": np.tile(np.array(columns, dtype=object), len(true)),
-            "mean": counts.ravel(),
-            "n": n,
-        },
-        columns=CONFUSION_COLUMNS,
-    )

@@ -6,22 +6,21 @@ there is something to evaluate: it costs two seconds.
 
 from __future__ import annotations
 
-import contextlib
 import warnings
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
 
 from adalayers.comparisons import IMPORTANCES_FROM
-from reports.reading.factors import levels, numeric
 from reports.reading.frames import numbers, searched
 from reports.reading.load import Plan
 from reports.reading.space import Domain, as_choice
 
 if TYPE_CHECKING:
     from optuna import Study
+    from optuna.storages import BaseStorage
 
 MAX_TRIALS = 1000
 """Completed trials that are looked at: more would take minutes, and change little."""
@@ -49,13 +48,10 @@ def search_points(trials: pd.DataFrame, plan: Plan, space: Sequence[Domain]) -> 
             table[domain.name] = numbers(rows, column)
             if domain.log:
                 table[domain.name] = table[domain.name].where(table[domain.name] > 0)
-    table = table.dropna()
-    order = table.sort_values(["status", "score", "trial_id"], ascending=[True, False, True])
-    done = int((order["status"] == "completed").sum())
-    places = np.arange(len(order))
-    if done > MAX_TRIALS:
-        places = np.r_[np.linspace(0, done - 1, MAX_TRIALS).round().astype(int), places[done:]]
-    return order.iloc[places].reset_index(drop=True)
+    order = table.dropna().sort_values(["status", "score", "trial_id"], ascending=[True, False, True])
+    done = order.index[order["status"] == "completed"]
+    places = np.linspace(0, len(done) - 1, min(len(done), MAX_TRIALS)).round().astype(int)
+    return order.loc[[*done[places], *order.index[len(done) :]]].reset_index(drop=True)
 
 
 def importances(points: pd.DataFrame, space: Sequence[Domain]) -> pd.DataFrame:
@@ -70,11 +66,9 @@ def importances(points: pd.DataFrame, space: Sequence[Domain]) -> pd.DataFrame:
     if len(done) < IMPORTANCES_FROM or len(space) < 2 or done["score"].nunique() < 2:
         return pd.DataFrame(columns=IMPORTANCE_COLUMNS)
     rng = np.random.default_rng(SEED)
-    trials = rebuilt_study(done, space).get_trials(deepcopy=False)
+    trials = _trials(done, space)
     drawn = [rng.integers(len(trials), size=len(trials)) for _ in range(RESAMPLES)]
-    with _optuna_quiet():
-        whole = _shares(trials, space)
-        spread = [_shares([trials[i] for i in draw], space) for draw in drawn]
+    whole, *spread = (_shares([trials[i] for i in draw], space) for draw in (range(len(trials)), *drawn))
     low, high = np.percentile(spread, [5, 95], axis=0)
     table = pd.DataFrame([(domain.name, domain.role) for domain in space], columns=["name", "role"])
     shares = {"importance": whole, "low": low, "high": high}
@@ -87,57 +81,35 @@ def target_share(n: int) -> float:
     return min(0.5, max(0.1, 5 / n))
 
 
-@contextlib.contextmanager
-def _optuna_quiet() -> Iterator[None]:
-    """Keep Optuna's line per study off stderr, and leave its setting as it was."""
-    from optuna import logging
-
-    before = logging.get_verbosity()
-    logging.set_verbosity(logging.WARNING)
-    try:
-        yield
-    finally:
-        logging.set_verbosity(before)
-
-
-def rebuilt_study(done: pd.DataFrame, space: Sequence[Domain]) -> Study:
-    """Return completed trials as an Optuna study.
-
-    A bound of the space gives way to a value that rounding left outside.
-
-    Args:
-        done: Rows of `search_points`.
-        space: Domains of the columns to take over.
-    """
-    import optuna
+def _trials(done: pd.DataFrame, space: Sequence[Domain]) -> list[Any]:
+    """Return rows of `search_points` as Optuna's trials; a bound gives way to a value that rounding left outside."""
     from optuna import distributions
     from optuna.trial import create_trial
 
-    columns: dict[str, list[Any]] = {}
     kinds: dict[str, distributions.BaseDistribution] = {}
     for domain in space:
-        values = done[domain.name]
         if domain.choices:
-            numbers_ = numeric(levels(domain.choices)) is not None
-            choice = {text: _number(text) if numbers_ else text for text in domain.choices}
-            columns[domain.name] = [choice[text] for text in values]
-            kinds[domain.name] = distributions.CategoricalDistribution(tuple(choice.values()))
+            kinds[domain.name] = distributions.CategoricalDistribution(domain.choices)
         else:
-            columns[domain.name] = values.tolist()
-            low, high = min(domain.low, values.min()), max(domain.high, values.max())
+            low, high = min(domain.low, done[domain.name].min()), max(domain.high, done[domain.name].max())
             kinds[domain.name] = distributions.FloatDistribution(float(low), float(high), log=domain.log)
-    with _optuna_quiet():
-        study = optuna.create_study(direction="maximize")
-    for *row, score in zip(*columns.values(), done["score"], strict=True):
-        parameters = dict(zip(columns, row, strict=True))
+    study = _new_study()
+    for row, score in zip(done[[*kinds]].to_dict("records"), done["score"], strict=True):
+        parameters = {str(name): value for name, value in row.items()}
         study.add_trial(create_trial(params=parameters, distributions=kinds, value=float(score)))
-    return study
+    return study.get_trials(deepcopy=False)
 
 
-def _number(text: str) -> float | int:
-    """Return a choice as a number, which a figure then orders, and names without ".0" where it is whole."""
-    value = float(text)
-    return int(value) if value.is_integer() else value
+def _new_study(storage: BaseStorage | None = None) -> Study:
+    """Return an empty study, without Optuna's line on it."""
+    import optuna
+
+    before = optuna.logging.get_verbosity()
+    optuna.logging.set_verbosity(optuna.logging.WARNING)
+    try:
+        return optuna.create_study(storage=storage, direction="maximize")
+    finally:
+        optuna.logging.set_verbosity(before)
 
 
 def _shares(trials: list[Any], space: Sequence[Domain]) -> np.ndarray:
@@ -152,8 +124,7 @@ def _shares(trials: list[Any], space: Sequence[Domain]) -> np.ndarray:
             return trials
 
     storage = optuna.storages.InMemoryStorage()
-    name = optuna.create_study(storage=storage, direction="maximize").study_name
-    study = StudyOfTrials(name, storage)
+    study = StudyOfTrials(_new_study(storage).study_name, storage)
     names = [domain.name for domain in space]
     with warnings.catch_warnings():
         # A resample whose best trials all tie with the rest: Optuna warns, and all are equally important.

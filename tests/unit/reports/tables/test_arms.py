@@ -12,6 +12,7 @@ from reports.evidence.evidence import Evidence
 from reports.reading.load import Loaded, load
 from reports.tables import arms as tables
 from reports.tables import convergence
+from tests.helpers.made_scores import plan
 from tests.helpers.made_up import CONTROL, CORE, MadeUp
 
 OTHER = "alpha=8 entropy_weight=0"
@@ -96,20 +97,15 @@ def test_step_of_convergence(tmp_path):
     made.history += curve([0.1, 0.2, 0.15], rows[1]["trial_id"])  # never above the baseline
     made.study["environment"]["dataset"]["baseline"]["val"] = 0.2
     loaded = read(made, tmp_path)
-    each = convergence.convergence(loaded.results.trials, loaded.results.history, loaded.plan)
-    of_control = each[each["arm"] == CONTROL].set_index("seed")
-    assert list(of_control["state"]) == ["reached", "censored", "no history"]
-    assert of_control.loc[1, "step"] == 30
-    arm_table = tables.arms(loaded.results.trials, loaded.plan)
-    summary = convergence.convergence_by_arm(each, arm_table).iloc[0]
+    evidence = Evidence(loaded)
+    summary = evidence.convergence.set_index("arm").loc[CONTROL]
     assert (summary["n"], summary["censored"], summary["without_history"]) == (2, 1, 1)
     assert (summary["low"], summary["high"], summary["median"]) == (30, math.inf, math.inf)
     assert any("no rows in `history.parquet`" in problem for problem in loaded.problems)
     # A trial no better than the trivial model leaves no score to be reached; here it is the control's, so nowhere.
-    evidence = Evidence(loaded)
     found = [claim for claim in evidence.contrasts if claim.metric == "convergence_step"]
     assert {claim.n for claim in found if CONTROL in claim.arms} == {0}
-    assert evidence.pace.without == sum(claim.primary for claim in found if CONTROL in claim.arms)
+    assert evidence.pace.trials == 0
 
 
 def test_a_diverged_trial_has_the_trivial_score_and_reaches_none(tmp_path):
@@ -126,11 +122,11 @@ def best_steps(made, folder):
 
 
 def test_median_of_steps_counts_censored_as_last():
-    each = pd.DataFrame(
-        {"arm": ["a"] * 3, "step": [10.0, 30.0, math.nan], "state": ["reached", "reached", "censored"]}
-    )
-    arms = pd.DataFrame({"arm": ["a"], "role": ["core"], "config/alpha": [1.0]})
-    assert convergence.convergence_by_arm(each, arms).iloc[0]["median"] == 30
+    curves = {1: ([10.0, 20.0], [0.5, 0.5]), 2: ([10.0, 30.0], [0.1, 0.5]), 3: ([10.0], [0.0])}
+    best = convergence.BestSoFar({"a": {seed: tuple(map(np.array, of)) for seed, of in curves.items()}}, 0.0)
+    rows = {"trial_id": list("xyz"), "arm": "a", "seed": [1, 2, 3], "stage": "confirm", "status": "completed"}
+    table = convergence.convergence(best, pd.DataFrame(rows), plan(["a"]))
+    assert table.iloc[0].tolist() == ["a", 30, 10, math.inf, 3, 1, 0]
 
 
 def test_ties_for_best_go_to_the_smallest_trial_id(tmp_path):

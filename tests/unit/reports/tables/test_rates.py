@@ -3,13 +3,11 @@
 import math
 
 import pandas as pd
-import pytest
 
 from adalayers.comparisons import PlannedArm
 from adalayers.results.study_file import RequestRecord, StudyFile
 from reports.reading.frames import searched
 from reports.reading.load import make_plan
-from reports.tables.arms import mix_steps
 from reports.tables.rates import rates
 
 ROWS = [
@@ -47,22 +45,3 @@ def test_rates_are_no_search_and_a_study_without_them_has_none():
     assert list(searched(TRIALS)["trial_id"]) == ["t9"]
     assert rates(TRIALS[TRIALS["search"] == ""], PLAN).empty
     assert rates(TRIALS.drop(columns="search"), PLAN).empty
-
-
-def test_the_step_of_a_mix_is_alpha_times_its_rate_and_goes_as_far_as_the_steps_that_were_run():
-    """64 x 1e-4 a step; the trials of 10 and 30 steps: 20 in the middle."""
-    arms = (
-        PlannedArm("a", config={"alpha": 64.0, "mix_lr": 1e-4}),
-        PlannedArm("uniform", config={"mix": "uniform"}),
-    )
-    plan = make_plan(StudyFile(request=RequestRecord(metric="f1", arms=arms)), TRIALS)
-    trials = pd.DataFrame(
-        [
-            ("x", "confirm", "", "a", "completed", 1e-3, 0.5, 1),
-            ("y", "confirm", "", "a", "completed", 1e-3, 0.5, 2),
-        ],
-        columns=[*COLUMNS, "seed"],
-    )
-    history = pd.DataFrame({"trial_id": ["x", "x", "y"], "step": [5, 10, 30]})
-    assert mix_steps(trials, history, plan) == {"a": pytest.approx((6.4e-3, 0.128))}
-    assert mix_steps(trials, history.iloc[:0], plan)["a"][1] is None
