@@ -16,7 +16,7 @@ from adalayers.errors import BadInput
 from adalayers.results.export import export
 from adalayers.results.frames import StudyResults
 from tests.helpers.documented import ROOT, undocumented
-from tests.helpers.golden import some_decided
+from tests.helpers.golden import factorial
 from tests.helpers.pages import rebuild_claims
 
 KEPT = sorted((ROOT / "docs" / "results").glob("*/*/study.json"))
@@ -25,12 +25,12 @@ KEPT = sorted((ROOT / "docs" / "results").glob("*/*/study.json"))
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory):
     folder = tmp_path_factory.mktemp("results") / "alpha_lambda" / "minilm-cola"
-    rebuild_claims(some_decided().write(folder))
+    rebuild_claims(factorial().write(folder))
     return folder
 
 
 def test_frames_are_the_files_with_whose_rows_they_are(folder):
-    made, results = some_decided(), adalayers.results(folder)
+    made, results = factorial(), adalayers.results(folder)
     assert isinstance(results, StudyResults)
     assert results.study.request.metric == "matthews"
     assert results.report == f"{folder}/report.md"
