@@ -134,7 +134,7 @@ def test_entity_scores_over_seeds_and_arms_in_their_order():
         tagged([("B-PER O", "O O"), ("B-PER O", "O O")], "t3"),
     ]
     table = entity_scores(pd.concat(parts), {"t1": "z", "t2": "z", "t3": "a"}, IOB)
-    parts = dict(table.groupby("part"))
+    parts = dict(list(table.groupby("part")))
     assert list(parts["recall"]["arm"]) == ["z", "a"]
     assert parts["recall"]["mean"].tolist() == [0.75, 0.0]
     assert parts["predicted"]["mean"].tolist() == [1.5, 0.0]
@@ -173,7 +173,7 @@ def test_errors_by_quarter_of_the_labels():
     true = [0.0, 1.0, 2.0, 3.0, 4.0, 5.0, 6.0, 7.0]
     both = pd.concat([numeric("t1", [x + 1 for x in true], true), numeric("t2", [x - 3 for x in true], true)])
     table = residuals(both, {"t1": "a", "t2": "a"})
-    parts = dict(table.groupby("part"))
+    parts = dict(list(table.groupby("part")))
     assert parts["bias"]["range"].tolist() == ["0 to 1", "2 to 3", "4 to 5", "6 to 7", "all"]
     assert set(table["n"]) == {2}
     assert parts["bias"]["mean"].tolist() == pytest.approx([-1.0] * 5)
