@@ -58,7 +58,7 @@ def test_a_trial_that_goes_on_stands_in_the_rungs_with_the_scores_that_it_had_th
     asha = searching("asha", lambda identity: had.get(identity, []))
     asha.on_trial_add(None, trial(0))
     asha.on_trial_result(None, trial(0), {"epoch": 3, "best": 0.9, "last": False})
-    for number, best, decision in ((1, 0.3, TrialScheduler.CONTINUE), (2, 0.1, TrialScheduler.STOP)):
+    for number, best, decision in ((1, 0.1, TrialScheduler.STOP), (2, 0.3, TrialScheduler.CONTINUE)):
         asha.on_trial_add(None, trial(number))
         assert (
             asha.on_trial_result(None, trial(number), {"epoch": 1, "best": best, "last": False}) == decision
@@ -80,6 +80,8 @@ def test_hyperband_ranks_trials_of_one_bracket_and_one_has_no_rungs():
                 break
         hyperband.on_trial_complete(None, trial(number), {})
     assert stopped == {0: {1}, 1: {3}}
+    kept = [getattr(bracket, "_trial_info", {}) for bracket in hyperband._rungs[0, ""]._brackets]
+    assert not any(kept), "trials that have ended are forgotten"
 
 
 def test_fifo_stops_none():
