@@ -18,6 +18,8 @@ from tests.helpers.studying import ROOT
 GUIDES = ("README.md", "CONTRIBUTING.md", "search_spaces/README.md", "docs/results/README.md")
 PAGES = [*(ROOT / page for page in GUIDES), *ROOT.glob("docs/*.md"), *ROOT.glob("docs/clusters/*")]
 PROGRAM = re.compile(r"(?:python studies/|python -m |adalayers |make |ray |mlflow )[^`#|]*")
+SHORT = re.compile(r"`([A-Z]+)`(?: stands)? for\s`(--[^`]+)`")
+"""What a page says that a name in its commands stands for."""
 ELSEWHERE = {"batch", "dropout", "mean_or_mix", "..."}
 """Studies that a page writes, and another test runs."""
 
@@ -26,6 +28,8 @@ def printed():
     """Yield the commands of all pages, in blocks and in the text."""
     for page in PAGES:
         text = page.read_text().replace("\\\n", " ")
+        for name, flags in SHORT.findall(text):
+            text = re.sub(rf"\b{name}\b(?=.*`)", flags, text)
         lines = [line for line in text.splitlines() if "|" not in line]
         for shown in [*re.findall(r"`([^`\n]+)`", text), *lines]:
             if (found := PROGRAM.search(shown)) and not shown[: found.start()].rstrip(" -").strip():
