@@ -12,6 +12,8 @@ OF_MIX = {"learned": "learned mix", "uniform": "equal weights", "last": "last la
 """`mix` of an arm's configuration -> what an arm is called that is named after it."""
 NAMES_OF_MIX = {"mix": "learned", "learned": "learned", "uniform": "uniform", "last": "last"}
 """Word of an arm's name -> the `mix` that it has then."""
+LONGEST = 300
+"""Characters beyond which what an arm or a level is called is cut."""
 WORDS = {"search-best": "the search's best", "layer-mix": "layer mix", "mix_lr": "rate of the mix"}
 
 
@@ -32,7 +34,11 @@ def arm(name: str, plan: Plan) -> str:
             pieces[-1] += f" {_word(token, known)}"
         else:
             pieces, plain = [*pieces, _word(token, known)], True
-    return ", ".join(pieces)
+    return _cut(", ".join(pieces))
+
+
+def _cut(words: str) -> str:
+    return words if len(words) <= LONGEST else f"{words[: LONGEST - 1]}…"
 
 
 def _levels(factor: str, plan: Plan) -> int:
@@ -73,7 +79,7 @@ def level(value: Any) -> str:
     """Return a level as text: "64", "yes"."""
     if isinstance(value, bool):
         return "yes" if value else "no"
-    return f"{value:g}" if isinstance(value, int | float) else str(value)
+    return f"{value:g}" if isinstance(value, int | float) else _cut(str(value))
 
 
 def where(claim: Comparison, plan: Plan) -> str:

@@ -286,7 +286,8 @@ def _wholes(evidence: Evidence) -> Iterable[Whole]:
 
 def _with_entropy(evidence: Evidence) -> float | None:
     cells = evidence.grid.dropna(subset=["mean", "entropy"])
-    if len(cells) < FIRST or cells["entropy"].max() - cells["entropy"].min() < 0.1 * math.log(2):
+    alike = cells["entropy"].max() - cells["entropy"].min() < 0.1 * math.log(2) or cells["mean"].nunique() < 2
+    if len(cells) < FIRST or alike:
         return None
     correlation = float(stats.spearmanr(cells["mean"], cells["entropy"]).statistic)
     return correlation if abs(correlation) >= GOES_WITH else None

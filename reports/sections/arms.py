@@ -57,10 +57,7 @@ def meaning(arm: PlannedArm, plan: Plan) -> str:
     differs = {key: value for key, value in arm.config.items() if control.config.get(key) != value}
     if arm.fusion != control.fusion:
         differs = {"fusion": arm.fusion, **differs}
-    values = (
-        f"{key} {value:.3g}" if isinstance(value, float) else f"{key} {value}"
-        for key, value in differs.items()
-    )
+    values = (f"{key} {names.level(value)}" for key, value in differs.items())
     return ": ".join(filter(None, [MEANING.get(arm.role, ""), ", ".join(values)]))
 
 

@@ -29,8 +29,8 @@ def frames(evidence: Evidence) -> pd.DataFrame | None:
     return (
         changes.assign(
             done=[_words(known[name]) for name in changes["variant"]],
-            first=[span[0] for span in spans],
-            last=[span[-1] for span in spans],
+            first=pd.Series([span[0] for span in spans], index=changes.index, dtype=float),
+            last=pd.Series([span[-1] for span in spans], index=changes.index, dtype=float),
             scaled=[known[name].renormalise for name in changes["variant"]],
         )
         if len(changes)

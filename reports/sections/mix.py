@@ -52,8 +52,10 @@ def frames(evidence: Evidence) -> Frames | None:
     line_of = dict(zip(core["arm"], cell_names(core, factors[1:]), strict=True))
     rows = confirmed(trials)
     rows = rows[rows["arm"].isin(set(core["arm"]))]
-    models = rows[["trial_id", "best_epoch"]].assign(
-        x=rows["arm"].map(level_of), series=rows["arm"].map(line_of), entropy=numbers(rows, "mix/entropy")
+    models = rows[["trial_id"]].assign(
+        **{name: numbers(rows, column) for name, column in (("best_epoch",) * 2, ("entropy", "mix/entropy"))},
+        x=rows["arm"].map(level_of),
+        series=rows["arm"].map(line_of),
     )
     weights = mix.at_best(models, evidence.history)
     best = best_trial(trials, evidence.plan, learned=True)

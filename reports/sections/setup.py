@@ -14,6 +14,7 @@ from reports.evidence.evidence import Evidence
 from reports.reading.frames import texts
 from reports.reading.load import as_text
 from reports.reading.space import describe
+from reports.render import markdown
 from reports.section import Section, Table
 from reports.words.labels import SPLITS
 from reports.words.text import number
@@ -38,7 +39,7 @@ def tables(evidence: Evidence) -> Sequence[Table]:
         [visible(name), *(_count(own, name, bool(dataset.labels)) for own in splits.values())]
         for name in names[:CLASSES]
     ]
-    more = f"{len(names) - CLASSES:,} more classes in `study.json`." if len(names) > CLASSES else ""
+    more = markdown(f"{len(names) - CLASSES:,} more in `study.json`.") if len(names) > CLASSES else ""
     shown = [
         Table(["what", "value"], [*facts, ["command", request.command]]),
         Table(["hyperparameter", "role", "value or search space"], _hyperparameters(evidence)),
@@ -76,11 +77,10 @@ def _hyperparameters(evidence: Evidence) -> list[list[object]]:
         name for arm in request.arms for name, own in arm.config.items() if request.fixed.get(name) != own
     }
     of_all = {name: f"fixed{', unless an arm says otherwise' * (name in of_arms)}" for name in request.fixed}
-    return [
-        *([named(name), roles.get(name, "searched"), domains.get(name, "?")] for name in request.space),
-        *([named(name), of_all[name], as_text(value)] for name, value in request.fixed.items()),
-        *([named(name), "fixed by the command", as_text(value)] for name, value in request.set.items()),
-    ]
+    rows = [(name, roles.get(name, "searched"), domains.get(name, "?")) for name in request.space]
+    rows += [(name, of_all[name], as_text(value)) for name, value in request.fixed.items()]
+    rows += [(name, "fixed by the command", as_text(value)) for name, value in request.set.items()]
+    return [[named(name), role, value] for name, role, value in rows]
 
 
 SECTION = Section("Set-up", lambda evidence: evidence, tables)
