@@ -1,11 +1,13 @@
 """Reports: from the files of a results folder to tables, claims, figures and a page of Markdown.
 
-    words     names, numbers and tables as text
+    words     numbers as text, labels
+    render    templates (`templates/`), in which all text is escaped that is not Markdown already
     reading   a results folder -> frames and the plan of the study, with all that is missing named
-    evidence  frames -> small tables, claims and their statistics
-    drawing   how figures look
-    parts     one file per part of the page: what it shows, its figures, its words
-    page      the parts in their order; the cover over several folders; the index of a results root
+    tables    frames -> tidy frames
+    evidence  claims and their statistics; all that pages rest on, computed once
+    plots     tidy frames -> figures
+    sections  one file per section of details.md: its tables and figures
+    page      report.md and details.md; the cover over several folders; the index of a results root
     write     puts it on disk: report.md, details.md, claims.json, contrasts.json, figures/, index.md
 
 Each package imports those above it in this list alone. Nothing here imports torch, ray, transformers, mlflow or

@@ -68,9 +68,3 @@ def count(n: float, noun: str, plural: str = "") -> str:
 
 def listed(items: Iterable[str]) -> str:
     return "\n".join(f"- {item}" for item in items)
-
-
-def folded(summary: str, rows: int, *paragraphs: str, most: int = 8) -> str:
-    """Return paragraphs that open on a click, where a table in them has more than `most` rows; else as they are."""
-    text = "\n\n".join(paragraphs)
-    return f"<details><summary>{summary}</summary>\n\n{text}\n\n</details>" if rows > most else text

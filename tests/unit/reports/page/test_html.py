@@ -6,7 +6,7 @@ from reports.page.html import as_html
 
 REPORT = """# A study: *minilm* on cola
 
-> **Near the baseline.**
+> **A smoke run.**
 
 | arm | score |
 | --- | --- |
