@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -19,6 +19,8 @@ SHARED = ("lr", "batch_size", "k", "epochs", "patience")
 """Settings that are told where all arms share them."""
 EXPLAINED = 4
 """Most arms whose configuration is told; of more, all are in the details."""
+METHOD, NOTE = 110, 60
+"""Most words of the study's paragraphs on its method, and of a note: what is longer is told whole in the details."""
 BY_NAME = ("uniform", "last", "single", "untrained", "core", "control", "mix", "component", "tuned")
 """Roles of arms whose name, or the study's own words, say what they are."""
 
@@ -40,7 +42,7 @@ class Setup:
     """What the paragraph says.
 
     Attributes:
-        method: The study's own words on its model, whole; notes: on its arms, whole.
+        method: The study's own words on its model; notes: on its arms. Neither is ever cut.
         files: Of the user's own data, the files of each split and those that are not used; "" for other data.
         shared: Settings that all arms share, with their values.
         ran: Fewest and most epochs that were run, None where nothing says.
@@ -89,8 +91,8 @@ def setup(evidence: Evidence) -> Setup:
     for arm in request.dropped_arms:
         dropped.setdefault(arm.reason or "no reason given", []).append(names.arm(arm.arm or "?", plan))
     return Setup(
-        method=next(iter(request.method.values()), ""),
-        notes=request.notes,
+        method=_within(request.method.values()),
+        notes=tuple(note for note in request.notes if len(note.split()) <= NOTE),
         backbone=study.environment.backbone,
         dataset=dataset,
         files=splits_in_words(dataset.roles, dataset.unused) if dataset.source.startswith("local:") else "",
@@ -110,6 +112,15 @@ def setup(evidence: Evidence) -> Setup:
         ),
         tuned=any(arm.name.endswith(TUNED) for arm in plan.arms),
     )
+
+
+def _within(paragraphs: Iterable[str]) -> str:
+    """Return the first paragraphs that are short enough together, or the first one."""
+    told = ""
+    for paragraph in paragraphs:
+        if not told or len(told.split()) + len(paragraph.split()) <= METHOD:
+            told = f"{told} {paragraph}".strip()
+    return told
 
 
 def _shared(evidence: Evidence) -> dict[str, Any]:

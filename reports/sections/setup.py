@@ -41,7 +41,15 @@ def tables(evidence: Evidence) -> Sequence[Table]:
     ]
     more = markdown(f"{len(names) - CLASSES:,} more in `study.json`.") if len(names) > CLASSES else ""
     shown = [
-        Table(["what", "value"], [*facts, ["command", request.command]]),
+        Table(
+            ["what", "value"],
+            [
+                *facts,
+                *_facts(request.method),
+                *_facts({"notes": request.notes}),
+                ["command", request.command],
+            ],
+        ),
         Table(["hyperparameter", "role", "value or search space"], _hyperparameters(evidence)),
         Table(["arm left out", "why"], [[named(arm.arm or "?"), arm.reason] for arm in request.dropped_arms]),
         Table(["class", *(SPLITS.get(split, split) for split in splits)], classes, more),
