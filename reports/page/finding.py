@@ -281,7 +281,7 @@ def _wholes(evidence: Evidence) -> Iterable[Whole]:
     for effect in evidence.omnibus:
         several = len(effect.factors) > 1
         name = " and ".join((symbols if several else meanings)[factor] for factor in effect.factors)
-        yield Whole(name, effect.verdict, effect.p_value, several)
+        yield Whole(name, effect.verdict, effect.p_value or 0.0, several)
 
 
 def _with_entropy(evidence: Evidence) -> float | None:
@@ -330,8 +330,8 @@ def floor(evidence: Evidence) -> Floor | None:
     by_arm = tables.values(evidence.trials, f"{evidence.split}/accuracy")
     accuracies, most = None, 0.0
     if metric in OF_ANSWERS and by_arm and sum(counts.values()):
-        means = [fmean(by_seed.values()) for by_seed in by_arm.values()]
-        accuracies, most = (min(means), max(means)), max(counts.values()) / sum(counts.values())
+        own = [fmean(by_seed.values()) for by_seed in by_arm.values()]
+        accuracies, most = (min(own), max(own)), max(counts.values()) / sum(counts.values())
     at_floor = accuracies is not None and accuracies[1] < most + smallest_effect("accuracy")
     return Floor(closed, trivial, accuracies, most) if closed < NEAR_FLOOR or at_floor else None
 

@@ -6,7 +6,7 @@ import argparse
 import math
 import shlex
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal
 
 from adalayers.comparisons import FIRST, IMPORTANCES_NAMED_FROM
@@ -63,29 +63,33 @@ def next_run(evidence: Evidence) -> Next:
     if study.runs.state != "finished":
         return Next("unfinished", _again(command))
     search, searched = _search(evidence, command)
-    told = {"effect": plan.smallest_effect, "search": search, "searched": searched}
+    told = Next("none", effect=plan.smallest_effect, search=search, searched=searched)
     claims = [claim for claim in evidence.claims if claim.primary]
     open_ = [claim for claim in claims if not claim.decided]
     if not open_:
         witness = changed(command, seed=str(plan.seed + OTHER_SEEDS), label="again")
         most = max((claim.n for claim in claims), default=0)
-        return Next("decided", witness, _minutes(evidence, most, new=True), most, **told)
+        return replace(
+            told, kind="decided", command=witness, minutes=_minutes(evidence, most, new=True), seeds=most
+        )
     paired = [claim for claim in open_ if claim.n and not claim.withheld]
     if not paired:
-        return Next("waits", _again(command), open=len(open_), **told)
+        return replace(told, kind="waits", command=_again(command), open=len(open_))
     if max(claim.n for claim in paired) < FIRST:
         six = changed(command, seeds=str(FIRST))
-        return Next("six", six, _minutes(evidence, FIRST), FIRST, len(paired), **told)
+        minutes = _minutes(evidence, FIRST)
+        return replace(told, kind="six", command=six, minutes=minutes, seeds=FIRST, open=len(paired))
     coarse = too_coarse(evidence)
     fine = [claim for claim in paired if claim.key not in coarse]
-    counts = {"open": len(paired), "coarse": len(paired) - len(fine)}
+    told = replace(told, open=len(paired), coarse=len(paired) - len(fine))
     if not fine:
-        return Next("examples", **counts, **told)
+        return replace(told, kind="examples")
     seeds, within = _seeds(fine, evidence)
     if seeds is None:
-        return Next("too many", seeds=MOST_SEEDS, **counts, **told)
+        return replace(told, kind="too many", seeds=MOST_SEEDS)
     more = changed(command, "--until-decided", seeds=str(seeds))
-    return Next("seeds", more, _minutes(evidence, seeds), seeds, within=within, **counts, **told)
+    minutes = _minutes(evidence, seeds)
+    return replace(told, kind="seeds", command=more, minutes=minutes, seeds=seeds, within=within)
 
 
 def _search(evidence: Evidence, command: str) -> tuple[str, int]:

@@ -87,7 +87,7 @@ def setup(evidence: Evidence) -> Setup:
         }
         for arm, own in evidence.rates.groupby("arm", sort=False)
     }
-    dropped = {}
+    dropped: dict[str, list[str]] = {}
     for arm in request.dropped_arms:
         dropped.setdefault(arm.reason or "no reason given", []).append(names.arm(arm.arm or "?", plan))
     return Setup(

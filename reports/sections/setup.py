@@ -29,7 +29,10 @@ def tables(evidence: Evidence) -> Sequence[Table]:
     study, trials = evidence.loaded.study, evidence.trials
     dataset, request = study.environment.dataset, study.request
     taken = Counter(zip(texts(trials, TAKEN_FROM), texts(trials, TAKEN_COMMIT), strict=True))
-    facts = [*_facts(dataclasses.asdict(study.environment)), *_facts(dataclasses.asdict(study.runs))]
+    facts: list[Sequence[object]] = [
+        *_facts(dataclasses.asdict(study.environment)),
+        *_facts(dataclasses.asdict(study.runs)),
+    ]
     facts += [
         [f"taken from {source} {commit}", f"{n:,} trials"] for (source, commit), n in taken.items() if source
     ]
@@ -57,7 +60,7 @@ def tables(evidence: Evidence) -> Sequence[Table]:
     return [table for table in shown if table.rows]
 
 
-def _facts(record: Mapping[str, Any], of: str = "") -> Iterator[list[object]]:
+def _facts(record: Mapping[str, Any], of: str = "") -> Iterator[Sequence[object]]:
     """Give what a record says, by name; nothing for what it does not say."""
     for key, value in record.items():
         name = f"{of} {key}".strip().replace("_", " ")
@@ -77,7 +80,7 @@ def _count(of_split: Mapping[str, float], name: str, labels: bool) -> str:
     return f"{value:,.0f} ({value / total:.1%})" if labels and total and value is not None else number(value)
 
 
-def _hyperparameters(evidence: Evidence) -> list[list[object]]:
+def _hyperparameters(evidence: Evidence) -> list[Sequence[object]]:
     request = evidence.loaded.study.request
     domains = {domain.name: describe(domain) for domain in evidence.space[0]}
     roles = {name: role for role in ("scientific", "nuisance") for name in getattr(request, role)}
