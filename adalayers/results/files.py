@@ -124,7 +124,7 @@ def load(folder: Folder | str | Path) -> Results:
         elif name != EVALUATIONS or has_variants:
             problems.append(f"`{name}` is missing; what depends on it is left out.")
     if (trials["status"] == "completed").any() and not opened.exists(f"{BEST}/model.safetensors"):
-        problems.append(f"`{BEST}/` is missing; the best model cannot be applied from this folder.")
+        problems.append(f"`{BEST}/`, the best model, is missing.")
     evaluated = trials.loc[trials["status"].isin(["completed", "stopped"]), "trial_id"]
     without_history = sorted(set(evaluated) - set(frames[HISTORY]["trial_id"]))
     if without_history and len(frames[HISTORY]):

@@ -19,8 +19,8 @@ SHARED = ("lr", "batch_size", "k", "epochs", "patience")
 """Settings that are told where all arms share them."""
 EXPLAINED = 4
 """Most arms whose configuration is told; of more, all are in the details."""
-METHOD, NOTE = 110, 60
-"""Most words of the study's paragraphs on its method, and of a note: what is longer is told whole in the details."""
+METHOD, NOTES = 70, 40
+"""Most words of the study's paragraphs on its method, and of its notes: what is longer is told whole in the details."""
 BY_NAME = ("uniform", "last", "single", "untrained", "core", "control", "mix", "component", "tuned")
 """Roles of arms whose name, or the study's own words, say what they are."""
 
@@ -54,7 +54,7 @@ class Setup:
     """
 
     method: str
-    notes: tuple[str, ...]
+    notes: str
     backbone: BackboneRecord
     dataset: DatasetRecord
     files: str
@@ -91,8 +91,8 @@ def setup(evidence: Evidence) -> Setup:
     for arm in request.dropped_arms:
         dropped.setdefault(arm.reason or "no reason given", []).append(names.arm(arm.arm or "?", plan))
     return Setup(
-        method=_within(request.method.values()),
-        notes=tuple(note for note in request.notes if len(note.split()) <= NOTE),
+        method=_within(request.method.values(), METHOD) or next(iter(request.method.values()), ""),
+        notes=_within(request.notes, NOTES),
         backbone=study.environment.backbone,
         dataset=dataset,
         files=splits_in_words(dataset.roles, dataset.unused) if dataset.source.startswith("local:") else "",
@@ -114,11 +114,11 @@ def setup(evidence: Evidence) -> Setup:
     )
 
 
-def _within(paragraphs: Iterable[str]) -> str:
-    """Return the first paragraphs that are short enough together, or the first one."""
+def _within(paragraphs: Iterable[str], most: int) -> str:
+    """Return those paragraphs, in order, that are at most so many words together."""
     told = ""
     for paragraph in paragraphs:
-        if not told or len(told.split()) + len(paragraph.split()) <= METHOD:
+        if len(told.split()) + len(paragraph.split()) <= most:
             told = f"{told} {paragraph}".strip()
     return told
 

@@ -54,6 +54,14 @@ def test_what_is_kept_is_small():
     assert sum(path.stat().st_size for path in RESULTS.rglob("*") if path.is_file()) <= MOST
 
 
+@pytest.mark.parametrize("kept", [*KEPT, *COVERS], ids=named)
+def test_a_page_is_short(kept):
+    text = (kept / "report.md").read_text()
+    assert len(re.findall(r"!\[", text)) <= 3
+    text = re.sub(r"```.*?```|^\|.*?$|!\[.*?\]\(.*?\)", "", text, flags=re.DOTALL | re.MULTILINE)
+    assert len(text.split()) <= 450
+
+
 def rebuilt(kept, tmp_path):
     """Return the study's folder with its numbers alone."""
     made = tmp_path / named(kept)
