@@ -118,12 +118,11 @@ STUDY = Study(
         method={
             "The model": (
                 "Hidden states of a frozen backbone are projected, and the layer mix adds them up with the weights p̃ "
-                "= softmax(α p), p learned. The loss is cross-entropy plus λ times the entropy of p̃, which pushes "
-                "the weight onto few layers."
+                "= softmax(α p), p learned. The loss is cross-entropy plus λ times the entropy of p̃."
             ),
             "One axis": (
                 "Under Adam a step moves a logit of the mix by about α × `mix_lr`: what is found about α holds for "
-                "that product. The arm with α = 1 and 64 times that rate tests it."
+                "that product."
             ),
         }
     ),
