@@ -204,7 +204,7 @@ def canonical(name: str, data_dir: str | Path | None = None) -> BackboneName:
     if name.lower().startswith(RANDOM):
         base = canonical(name[len(RANDOM) :], data_dir)
         if base.random or base.is_states:
-            raise BadInput(f"wanted the name of a base model after {RANDOM}, got {name!r}; name one")
+            raise BadInput(f"wanted the name of a base model after {RANDOM}, got {name!r}; say {RANDOM} once")
         return dataclasses.replace(base, name=f"random-{base.name}", id=f"{RANDOM}{base.id}")
     identifier, revision = hub.split_revision(name)
     alias_id = _id_of(identifier)

@@ -148,4 +148,3 @@ def test_until_decided_adds_blocks_of_seeds_and_says_so(world, tmp_path):
     claims = json.loads((folder / "claims.json").read_text())
     assert {claim["analyses"] for claim in claims} <= {1, 2, 3}
     assert max(claim["n"] for claim in claims) == 8
-    assert "Seeds were added until decided" in (folder / "report.md").read_text()
