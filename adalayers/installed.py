@@ -41,6 +41,7 @@ FOLDERS = ("reports", "search_spaces", "studies")
 LIBRARIES = frozenset(
     {
         *("PIL", "accelerate", "adalayers", "datasets", "filelock", "google", "huggingface_hub", "jaxtyping"),
+        *("jinja2", "markupsafe"),
         *("markdown_it", "matplotlib", "mlflow", "numpy", "optuna", "pandas", "psutil", "pyarrow", "ray"),
         *(
             "safetensors",

@@ -189,7 +189,7 @@ class Rivals:
             answers: Callable[[], object] = getattr(self, f"_{name}", lambda: None)
             if name in self.counts:
                 tasks = self.setup.tasks(int(name))
-                answers = stack.enter_context(adalayers.attach(self.model, **tasks)).answers
+                answers = stack.enter_context(adalayers.attach(self.model, **tasks)).outputs
             timed, named = self.clock.timed(answers), {"output_hidden_states": name == "hidden_states"}
 
             def run() -> None:

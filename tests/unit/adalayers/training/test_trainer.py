@@ -373,7 +373,7 @@ def test_batches_of_an_evaluation_are_bounded_by_tokens_and_change_no_prediction
     alone.model.load_state_dict(model.state_dict())
 
     def evaluated():
-        return finished(evaluate(alone, "validation", 1, published=True))
+        return finished(evaluate(alone, "validation", 1, with_rows=True))
 
     scores, predictions = evaluated()
     monkeypatch.setattr(SplitData, "items", noted)
