@@ -28,8 +28,9 @@ class Frames:
 
 def frames(evidence: Evidence) -> Frames | None:
     name, rows = over_factor(evidence.arms.dropna(subset=["mean"]), evidence.trials, evidence.plan)
-    rows = rows.merge(evidence.costs[["arm", "live", "layers"]], on="arm", how="left")
-    return Frames(evidence, name, rows) if len(rows) else None
+    if rows.empty:  # as where a study was interrupted in its search
+        return None
+    return Frames(evidence, name, rows.merge(evidence.costs[["arm", "live", "layers"]], on="arm", how="left"))
 
 
 def tables(frames: Frames) -> Sequence[Table]:
