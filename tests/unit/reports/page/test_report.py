@@ -275,3 +275,14 @@ def test_a_study_that_was_interrupted_in_its_search_has_a_report(tmp_path, undra
     made.predictions = []
     made.write(tmp_path)
     assert main([str(tmp_path)]) == 0
+
+
+@pytest.mark.parametrize("kept", ["stage == 'search'", "seed < 0", "seed == 1"])
+def test_a_study_that_was_cut_off_anywhere_has_its_pages(kept, tmp_path):
+    MadeUp().write(tmp_path)
+    study = json.loads((tmp_path / "study.json").read_text())
+    study["request"]["parts"] = ["factor", "cutoff", "costs"]
+    (tmp_path / "study.json").write_text(json.dumps(study))
+    trials = pd.read_csv(tmp_path / "trials.csv", dtype=str).query(kept.replace("seed", "seed.astype('int')"))
+    trials.to_csv(tmp_path / "trials.csv", index=False)
+    assert Path(write_report(tmp_path)).read_text().startswith("# ")
