@@ -37,6 +37,7 @@ from urllib.parse import urlsplit
 from urllib.request import url2pathname
 
 import pandas as pd
+from filelock import FileLock
 
 from adalayers import environ
 from adalayers.errors import BadInput
@@ -99,8 +100,12 @@ class Session:
         from mlflow import MlflowClient
 
         self._artifacts: Path | None = None
+        alone: contextlib.AbstractContextManager[Any] = contextlib.nullcontext()
         if (sqlite := SQLITE.match(uri)) is not None:
-            beside = Path(sqlite["path"]).absolute().parent
+            database = Path(sqlite["path"]).absolute()
+            beside = database.parent
+            # Two studies that begin at once would both make its tables.
+            alone = FileLock(beside / f".{database.name}.lock", timeout=120)
             beside.mkdir(parents=True, exist_ok=True)
             # MLflow's own default is a folder in the working directory.
             self._artifacts = beside / "mlartifacts"
@@ -110,7 +115,7 @@ class Session:
         self._inputs: list[Any] = []
         self._symbols: dict[str, str] = {}
         self._data: dict[str, str] = {}
-        with _quiet():
+        with alone, _quiet():
             self._client = MlflowClient(tracking_uri=uri)
             self._key = study_key
             self._experiment = self._find_experiment(experiment)
