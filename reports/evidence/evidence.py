@@ -217,6 +217,16 @@ class Evidence:
         return claiming.with_examples(self.over_seeds, self.example_variances)
 
     @property
+    def planned(self) -> list[claiming.Claim]:
+        """The comparisons that were planned, and are judged."""
+        return [claim for claim in self.claims if claim.primary]
+
+    @property
+    def variance_over_examples(self) -> dict[tuple[object, ...], float]:
+        """Key of a claim -> the variance of its difference over draws of examples, where that can be had."""
+        return {self.claims[place].key: variance for place, variance in self.example_variances.items()}
+
+    @property
     def claims_json(self) -> list[dict[str, Any]]:
         """The content of `claims.json`: planned comparisons, then factors as wholes."""
         return [*(claim.as_json() for claim in self.claims), *(effect.as_json() for effect in self.omnibus)]

@@ -18,6 +18,7 @@ from reports import names
 from reports.evidence.claims import HIGHER, LOWER, Claim
 from reports.evidence.evidence import Evidence
 from reports.evidence.holm import BETTER, OPEN, WORSE
+from reports.reading.data import majority
 from reports.reading.factors import short
 from reports.reading.frames import numbers
 from reports.tables import arms as tables
@@ -111,7 +112,6 @@ class Finding:
         factors: The levels of factors that are compared, by factor.
         rest: Other planned comparisons of arms.
         with_entropy: Rank correlation, over the cells, of the score with the entropy of the mix, where it is large.
-        only_here: Names of decided comparisons that are not shown beyond these examples.
     """
 
     score: str
@@ -130,7 +130,6 @@ class Finding:
     rest: tuple[Found, ...]
     with_entropy: float | None = None
     learned: bool = False
-    only_here: tuple[str, ...] = ()
     speed: tuple[tuple[str, str, float], ...] = ()
 
     @property
@@ -188,7 +187,7 @@ class Finding:
 
 def finding(evidence: Evidence) -> Finding:
     plan = evidence.plan
-    planned = [claim for claim in evidence.claims if claim.primary]
+    planned = evidence.planned
     arms = [claim for claim in planned if of_arms(claim)]
     headline = [] if evidence.grid_factors else _headline(evidence, arms)
     told = {found.claim.key for found in headline}
@@ -215,7 +214,6 @@ def finding(evidence: Evidence) -> Finding:
         factors={name: tuple(own) for name, own in factors.items()},
         rest=tuple(found_of(claim, evidence) for claim in arms if claim.key not in told),
         with_entropy=_with_entropy(evidence),
-        only_here=tuple(names.compared(claim, plan) for claim in planned if claim.on_these_examples),
         speed=tuple(_speed(evidence)),
     )
 
@@ -326,12 +324,12 @@ def floor(evidence: Evidence) -> Floor | None:
     closed = share_of_the_way(None if means.empty else float(means.max()), trivial, metric)
     if closed is None or trivial is None:
         return None
-    counts = dataset.distribution.get(evidence.split_name, {}) if dataset.labels else {}
+    _, most = majority(dataset, evidence.split_name)
     by_arm = tables.values(evidence.trials, f"{evidence.split}/accuracy")
-    accuracies, most = None, 0.0
-    if metric in OF_ANSWERS and by_arm and sum(counts.values()):
+    accuracies = None
+    if metric in OF_ANSWERS and by_arm and most:
         own = [fmean(by_seed.values()) for by_seed in by_arm.values()]
-        accuracies, most = (min(own), max(own)), max(counts.values()) / sum(counts.values())
+        accuracies = min(own), max(own)
     at_floor = accuracies is not None and accuracies[1] < most + smallest_effect("accuracy")
     return Floor(closed, trivial, accuracies, most) if closed < NEAR_FLOOR or at_floor else None
 
@@ -340,8 +338,6 @@ def under_trained(evidence: Evidence) -> tuple[float, int] | None:
     """Return the share of trials whose best epoch is the last allowed, and that epoch, where it is nearly all."""
     if any(factor.condition and factor.name == "epochs" for factor in evidence.plan.factors):
         return None
-    rows = tables.confirmed(evidence.trials)
-    allowed, best = numbers(rows, "config/epochs"), numbers(rows, "best_epoch")
-    known = allowed.notna() & best.notna()
-    share = float((best == allowed)[known].mean()) if known.any() else 0.0
-    return (share, int(allowed[known].max())) if share >= ALL else None
+    rows = tables.at_last_epoch(evidence.trials)
+    share = float(rows["last"].mean()) if len(rows) else 0.0
+    return (share, int(rows["allowed"].max())) if share >= ALL else None

@@ -23,7 +23,7 @@ from reports.evidence.holm import SAME
 from reports.evidence.planning import chance, resolution
 from reports.evidence.resampling import NEIGHBOURS
 from reports.page.finding import under_trained
-from reports.reading.data import cuts
+from reports.reading.data import cuts, majority
 from reports.reading.factors import column, levels, numeric, short
 from reports.reading.frames import numbers, texts
 from reports.render import markdown
@@ -68,12 +68,13 @@ class Limit:
 
 def limits(evidence: Evidence) -> list[Limit]:
     """Return all that limits the findings, what matters most first."""
+    found: list[Limit] = evidence.once("limits", _limits)
+    return found
+
+
+def _limits(evidence: Evidence) -> list[Limit]:
     found = [(rule.name, rule.test(evidence)) for rule in RULES]
     return [Limit(name, rows) for name, rows in found if rows is not None]
-
-
-def _primary(evidence: Evidence) -> list[Claim]:
-    return [claim for claim in evidence.claims if claim.primary]
 
 
 def _named(claims: Sequence[Claim], evidence: Evidence) -> list[str]:
@@ -124,9 +125,8 @@ def late(evidence: Evidence) -> Rows | None:
         evidence
     ):
         return None
-    rows = tables.confirmed(evidence.trials)
-    allowed, best = numbers(rows, "config/epochs"), numbers(rows, "best_epoch")
-    last = (best == allowed)[allowed.notna() & best.notna()].groupby(rows["arm"]).mean()
+    rows = tables.at_last_epoch(evidence.trials)
+    last = rows["last"].groupby(rows["arm"]).mean()
     arms = list(last.index[last >= LATE])
     if not arms or last.min() >= LATE / 2:  # all alike
         return None
@@ -139,7 +139,7 @@ def late(evidence: Evidence) -> Rows | None:
 
 def power(evidence: Evidence) -> Rows | None:
     """Seeds are few for what is open."""
-    undecided = [claim for claim in _primary(evidence) if not (claim.decided or claim.withheld)]
+    undecided = [claim for claim in evidence.planned if not (claim.decided or claim.withheld)]
     spreads = [claim.sd for claim in undecided if claim.sd]
     if not undecided or not spreads:
         return None
@@ -155,12 +155,10 @@ def too_coarse(evidence: Evidence) -> dict[tuple[object, ...], float]:
 
     That is what the choice of test examples alone leaves open, where it is more than the smallest effect.
     """
-    variances = {
-        evidence.claims[place].key: variance for place, variance in evidence.example_variances.items()
-    }
+    variances = evidence.variance_over_examples
     halves = {
         claim.key: resolution(variances[claim.key], claim.level)
-        for claim in _primary(evidence)
+        for claim in evidence.planned
         if not claim.decided and claim.level and claim.key in variances
     }
     return {key: half for key, half in halves.items() if half > (evidence.plan.smallest_effect or math.inf)}
@@ -168,7 +166,7 @@ def too_coarse(evidence: Evidence) -> dict[tuple[object, ...], float]:
 
 def examples(evidence: Evidence) -> Rows | None:
     """Decided on these test examples alone, or too few of them for what is open."""
-    here = [claim for claim in _primary(evidence) if claim.on_these_examples]
+    here = [claim for claim in evidence.planned if claim.on_these_examples]
     halves, effect = list(too_coarse(evidence).values()), evidence.plan.smallest_effect or 0.0
     if not here and not halves:
         return None
@@ -210,10 +208,10 @@ def rate(evidence: Evidence) -> Rows | None:
     """One learning rate for all arms, that nothing tuned."""
     if len(evidence.rates):
         return None
-    rates = {arm.config.get("lr") for arm in evidence.plan.arms if arm.role != "best"}
-    if len(rates) != 1 or None in rates or len(evidence.plan.arms) < 2:
+    lr = evidence.plan.rate
+    if lr is None or len(evidence.plan.arms) < 2:
         return None
-    return {"lr": rates.pop(), "set": "lr" in evidence.loaded.study.request.set}
+    return {"lr": lr, "set": "lr" in evidence.loaded.study.request.set}
 
 
 def edge_of_rates(evidence: Evidence) -> Rows | None:
@@ -238,7 +236,7 @@ def taken(evidence: Evidence) -> Rows | None:
 def heavy(evidence: Evidence) -> Rows | None:
     """Comparisons whose variance is mostly that of one seed (Grubbs' test, as the share of that seed)."""
     found = []
-    for claim in _primary(evidence):
+    for claim in evidence.planned:
         if claim.n < FIRST or not claim.sd or claim.arms & evidence.learned_nothing.keys():
             continue
         mean = fmean(claim.values.values())
@@ -286,7 +284,7 @@ def stopped_early(evidence: Evidence) -> Rows | None:
 def after_decision(evidence: Evidence) -> Rows | None:
     """Seeds that were run after a comparison was decided put its mean outside the interval of its claim."""
     found = []
-    for claim in _primary(evidence):
+    for claim in evidence.planned:
         by_seed = differences(evidence.scores, claim.weights).values()
         if claim.decided and by_seed and claim.low is not None and claim.high is not None:
             mean = fmean(by_seed)
@@ -296,19 +294,16 @@ def after_decision(evidence: Evidence) -> Rows | None:
 
 def no_spread(evidence: Evidence) -> Rows | None:
     """The same difference on every seed, so no interval."""
-    found = [claim for claim in _primary(evidence) if claim.n > 1 and claim.sd == 0 and not claim.tie]
+    found = [claim for claim in evidence.planned if claim.n > 1 and claim.sd == 0 and not claim.tie]
     return {"names": _named(found, evidence)} if found else None
 
 
 def classes(evidence: Evidence) -> Rows | None:
     """Accuracy is mostly that on one class."""
-    dataset = evidence.loaded.study.environment.dataset
-    counts = dataset.distribution.get(evidence.split_name, {}) if dataset.labels else {}
-    if evidence.plan.metric != "accuracy" or not sum(counts.values()):
+    label, share = majority(evidence.loaded.study.environment.dataset, evidence.split_name)
+    if evidence.plan.metric != "accuracy" or share <= UNEVEN:
         return None
-    most = max(counts, key=counts.__getitem__)
-    share = counts[most] / sum(counts.values())
-    return {"label": most, "share": share, "split": evidence.split_name} if share > UNEVEN else None
+    return {"label": label, "share": share, "split": evidence.split_name}
 
 
 def truncated(evidence: Evidence) -> Rows | None:
@@ -342,7 +337,7 @@ def edges(evidence: Evidence) -> Rows | None:
 
 def rare_failures(evidence: Evidence) -> Rows | None:
     """What *no difference* does not rule out: a failure of training that strikes now and then."""
-    seeds = [claim.n for claim in _primary(evidence) if claim.verdict == SAME and claim.n]
+    seeds = [claim.n for claim in evidence.planned if claim.verdict == SAME and claim.n]
     return {"n": min(seeds), "share": 1 - 0.05 ** (1 / min(seeds))} if seeds else None
 
 

@@ -64,7 +64,7 @@ def next_run(evidence: Evidence) -> Next:
         return Next("unfinished", _again(command))
     search, searched = _search(evidence, command)
     told = Next("none", effect=plan.smallest_effect, search=search, searched=searched)
-    claims = [claim for claim in evidence.claims if claim.primary]
+    claims = evidence.planned
     open_ = [claim for claim in claims if not claim.decided]
     if not open_:
         witness = changed(command, seed=str(plan.seed + OTHER_SEEDS), label="again")
@@ -130,9 +130,7 @@ def _needed(claims: Iterable[Claim], evidence: Evidence) -> Iterable[int | None]
     The differences seen play no part: computing from them would promise whatever chance happened to show.
     """
     effect, spread = evidence.plan.smallest_effect, evidence.spread
-    variances = {
-        evidence.claims[place].key: variance for place, variance in evidence.example_variances.items()
-    }
+    variances = evidence.variance_over_examples
     for claim in claims:
         if claim.level and effect and spread:
             own = claim.sd if claim.n >= OWN_SPREAD_FROM else None

@@ -73,7 +73,7 @@ class Scores:
 def scores(evidence: Evidence, score: str) -> Scores:
     plan = evidence.plan
     cells = set(evidence.grid["arm"]) if evidence.grid_factors else set()
-    planned = {claim.key: claim for claim in evidence.claims if claim.primary}
+    planned = {claim.key: claim for claim in evidence.planned}
     by_arm: dict[str, Claim] = {}
     for claim in planned.values():
         if of_arms(claim) and not (evidence.grid_factors and claim.kind == "factor"):

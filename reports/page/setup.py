@@ -131,8 +131,7 @@ def _shared(evidence: Evidence) -> dict[str, Any]:
     }
     shared = {name: own[0] for name, own in values.items() if all(value == own[0] for value in own)}
     # A searched learning rate is not fixed, but the arms that no search has tuned have one value all the same.
-    rates = {arm.config.get("lr") for arm in plan.arms if arm.role != "best"}
-    return {"lr": rates.pop(), **shared} if len(rates) == 1 and None not in rates else shared
+    return shared if plan.rate is None else {"lr": plan.rate, **shared}
 
 
 def _otherwise(arm: PlannedArm, evidence: Evidence) -> str:

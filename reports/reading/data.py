@@ -23,11 +23,10 @@ def cuts(dataset: DatasetRecord, above: float = -1.0) -> list[str]:
     return found
 
 
-def shared(dataset: DatasetRecord) -> list[str]:
-    """Return "test 104 of 2,500 examples" for each split with examples that also stand in train."""
-    return [
-        f"{SPLITS.get(split, split)} {n:,}"
-        + (f" of {total:,} examples" if (total := dataset.examples.get(split)) else "")
-        for split, n in dataset.shared.items()
-        if n
-    ]
+def majority(dataset: DatasetRecord, split: str) -> tuple[str, float]:
+    """Return the most frequent class of a split and its share; ("", 0) where no class is known."""
+    counts = dataset.distribution.get(split, {}) if dataset.labels else {}
+    if not sum(counts.values()):
+        return "", 0.0
+    most = max(counts, key=counts.__getitem__)
+    return most, counts[most] / sum(counts.values())

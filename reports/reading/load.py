@@ -54,6 +54,12 @@ class Plan:
     seeds: int = 0
     comparisons: tuple[Comparison, ...] = ()
 
+    @property
+    def rate(self) -> float | None:
+        """The learning rate of all arms that no search has tuned; None where they have none or several."""
+        rates = {arm.config.get("lr") for arm in self.arms if arm.role != "best"}
+        return rates.pop() if len(rates) == 1 else None
+
     def short(self, hyperparameter: str) -> str:
         """Return the label without its unit."""
         factor = next((factor for factor in self.factors if factor.name == hyperparameter), None)

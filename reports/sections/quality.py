@@ -72,7 +72,7 @@ def tables(evidence: Evidence) -> Sequence[Table]:
         ]
         told = "steps to a score that both sides reach" if speed else short(metric)
         shown.append(Table(["comparison", f"difference in {told} [interval]", "verdict"], contrasts))
-    decided = [claim.analyses for claim in evidence.claims if claim.primary and claim.decided]
+    decided = [claim.analyses for claim in evidence.planned if claim.decided]
     analyses = [
         [number, f"{one.after}{' (extension)' * one.extension}", f"{one.level:.2%}", decided.count(number)]
         for number, one in enumerate(evidence.analyses, 1)
@@ -89,7 +89,7 @@ def _row(claim: Claim, plan: Plan) -> list[object]:
 
 def draw(evidence: Evidence) -> Figure | None:
     """A row per primary comparison, over the zone of no difference."""
-    claims = [claim for claim in evidence.claims if claim.primary and claim.n]
+    claims = [claim for claim in evidence.planned if claim.n]
     if not claims:
         return None
     frame, small = differences(claims, evidence.plan), evidence.plan.smallest_effect

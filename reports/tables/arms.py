@@ -47,6 +47,14 @@ def confirmed(trials: pd.DataFrame) -> pd.DataFrame:
     return trials.iloc[sorted(first.values(), key=lambda row: ids[row])]
 
 
+def at_last_epoch(trials: pd.DataFrame) -> pd.DataFrame:
+    """A row per confirmed trial that says so: arm, allowed (epochs), last (whether its best epoch is that one)."""
+    rows = confirmed(trials)
+    allowed, best = numbers(rows, "config/epochs"), numbers(rows, "best_epoch")
+    table = pd.DataFrame({"arm": rows["arm"], "allowed": allowed, "last": best == allowed})
+    return table[allowed.notna() & best.notna()]
+
+
 def without_score(trials: pd.DataFrame, plan: Plan) -> dict[str, frozenset[int]]:
     """Return arm -> the seeds of its trials that have no score: failed, not believed, diverged without a floor."""
     split = score_split(trials, plan)
