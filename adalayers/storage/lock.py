@@ -16,6 +16,7 @@ import socket
 import threading
 import time
 from collections.abc import Iterator, Mapping
+from pathlib import Path
 from typing import Any
 
 from filelock import FileLock, Timeout
@@ -58,15 +59,20 @@ def one_driver(folder: Folder, command: str) -> Iterator[None]:
         yield
 
 
+def own_lock(path: Path, timeout: float) -> FileLock:
+    """Return a lock of our own in a folder that others may write to. Raises `CannotWrite` where a link lies there."""
+    if path.is_symlink():  # some releases of filelock empty what it points to
+        raise CannotWrite(f"wanted a file of our own at {path}, it is a link; remove it")
+    return FileLock(path, timeout=timeout)
+
+
 @contextlib.contextmanager
 def _locked(folder: Folder, parent: Folder, name: str, driver: Mapping[str, Any]) -> Iterator[None]:
     path = parent.path(f".{folder.name}.lock")
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        if path.is_symlink():  # some releases of filelock empty what it points to
-            raise CannotWrite(f"wanted a file of our own at {path}, it is a link; remove it")
-        lock = FileLock(path)
-        lock.acquire(timeout=0)
+        lock = own_lock(path, timeout=0)
+        lock.acquire()
     except Timeout:
         raise _taken(folder, _read(parent, name)) from None
     except OSError as error:

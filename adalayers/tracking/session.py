@@ -37,7 +37,6 @@ from urllib.parse import urlsplit
 from urllib.request import url2pathname
 
 import pandas as pd
-from filelock import FileLock
 
 from adalayers import environ
 from adalayers.errors import BadInput
@@ -55,6 +54,7 @@ from adalayers.results.files import (
 )
 from adalayers.results.frames import StudyResults
 from adalayers.storage.folder import Folder
+from adalayers.storage.lock import own_lock
 from adalayers.storage.redaction import clean, redacted
 from adalayers.tracking.values import (
     Trial,
@@ -105,7 +105,7 @@ class Session:
             database = Path(sqlite["path"]).absolute()
             beside = database.parent
             # Two studies that begin at once would both make its tables.
-            alone = FileLock(beside / f".{database.name}.lock", timeout=120)
+            alone = own_lock(beside / f".{database.name}.lock", timeout=120)
             beside.mkdir(parents=True, exist_ok=True)
             # MLflow's own default is a folder in the working directory.
             self._artifacts = beside / "mlartifacts"

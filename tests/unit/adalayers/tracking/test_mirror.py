@@ -21,6 +21,7 @@ from adalayers import environ
 from adalayers.errors import BadInput
 from adalayers.results.files import write_trials
 from adalayers.storage.folder import Folder
+from adalayers.storage.lock import own_lock
 from adalayers.storage.redaction import redacted
 from adalayers.tracking import mirror as tracking
 from adalayers.tracking import session as mlflow_session
@@ -374,6 +375,25 @@ def test_nothing_is_written_through_a_link_beside_the_database(linked, folder, u
     with pytest.raises(BadInput, match=r"would be written to .*outside"):
         sync(folder, uri)
     assert {path: path.read_bytes() for path in (outside, *outside.rglob("*")) if path.is_file()} == before
+
+
+def test_of_studies_that_begin_at_once_one_makes_the_tables(tmp_path):
+    database = tmp_path / "mlflow.db"
+    open_ = threading.Thread(target=lambda: mlflow_session.Session(f"sqlite:///{database}", **NAMES))
+    with own_lock(tmp_path / ".mlflow.db.lock", timeout=0):
+        open_.start()
+        time.sleep(2)
+        assert not database.exists()
+    open_.join(60)
+    assert database.exists()
+
+
+def test_a_link_in_the_place_of_the_lock_is_not_followed(tmp_path):
+    (tmp_path / "notes.txt").write_text("mine")
+    (tmp_path / ".mlflow.db.lock").symlink_to(tmp_path / "notes.txt")
+    with pytest.raises(BadInput, match="it is a link; remove it"):
+        mlflow_session.Session(f"sqlite:///{tmp_path}/mlflow.db", **NAMES)
+    assert (tmp_path / "notes.txt").read_text() == "mine"
 
 
 def test_a_user_s_own_active_run_is_left_alone(folder, uri, tmp_path, monkeypatch):
