@@ -52,6 +52,7 @@ FUSIONS = {
     "layer-graph": "adalayers.fusion.layer_graph",
     "tokens-first": "adalayers.fusion.tokens_first",
     "depth-convolution": "adalayers.fusion.depth_convolution",
+    "wide-layer": "adalayers.fusion.wide_layer",
 }
 """Fusion method -> the module with its configuration and its arithmetic. A new method is a file and a line here."""
 

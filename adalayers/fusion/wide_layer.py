@@ -1,0 +1,97 @@
+"""One hidden state under as many projections as a layer mix has: what the mix gains by its parameters alone."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import torch
+from jaxtyping import Float
+from torch import Tensor, nn
+
+from adalayers.config import AT_LEAST_1, MAX_WIDTH, POSITIVE, TrialConfig, bounded
+from adalayers.fusion.fusion import Fusion, Lengths, ParameterGroup, States
+from adalayers.fusion.projections import projected, projection_seed
+from adalayers.states import Shape, State
+from adalayers.tensors.seeds import drawing
+
+
+@dataclass(frozen=True, kw_only=True)
+class WideLayerConfig(TrialConfig):
+    """Hyperparameters of one layer under several projections, next to those of every method.
+
+    layer        the hidden state that is read; None: the last
+    projections  how many it has; None: as many as there are hidden states, as a layer mix has
+    k            width of each projection
+    mix_lr       learning rate of p, which has no weight decay (None: that of lr)
+    """
+
+    fusion: ClassVar[str] = "wide-layer"
+    token_by_token: ClassVar[bool] = True
+
+    layer: int | None = None
+    projections: int | None = bounded(None, AT_LEAST_1, maximum=2**12)
+    k: int = bounded(64, AT_LEAST_1, maximum=MAX_WIDTH)
+    mix_lr: float | None = bounded(None, POSITIVE)
+
+    def width(self, shape: Shape) -> int:
+        return self.k
+
+    def resolved(self, shape: Shape) -> dict[str, Any]:
+        states = self.states(shape)
+        return {
+            **super().resolved(shape),
+            "layer": states[-1].number if self.layer is None else self.layer,
+            "projections": self.projections or len(states),
+            "mix_lr": self.mix_lr or self.lr,
+        }
+
+    def check(self, shape: Shape) -> None:
+        super().check(shape)
+        states = self.states(shape)
+        one_stream = len({state.stream for state in states}) == 1
+        self.require("stream", one_stream, "encoder or decoder, for the layer is of one of them")
+        numbers = [state.number for state in states]
+        self.require("layer", self.layer is None or self.layer in numbers, f"one of {numbers}")
+
+    def build(self, shape: Shape) -> WideLayer:
+        return WideLayer(self, shape)
+
+
+class WideLayer(Fusion):
+    """The layer mix (thesis section 5) with one hidden state Z in the place of all l:
+
+        F = sum_j p~_j N(gelu(Z) W_j^T), j = 1..n          p~ = softmax(p), p initialised to ones
+
+    With n = l projections it has the parameters of a mix of l hidden states and what one of them knows.
+    """
+
+    def __init__(self, config: WideLayerConfig, shape: Shape):
+        resolved = config.resolved(shape)
+        of_layer = [state for state in config.states(shape) if state.number == resolved["layer"]]
+        super().__init__(of_layer, config.k)
+        self.lr, seed = config.mix_lr, projection_seed()
+        self.projections = nn.ModuleList()
+        for copy in range(resolved["projections"]):
+            with drawing(seed, of_layer[0].key, copy):
+                self.projections.append(nn.Linear(shape.width, config.k, bias=False))
+        self.p = nn.Parameter(torch.ones(len(self.projections)))
+
+    def fuse(self, states: States, lengths: Lengths, live: list[State]) -> Float[Tensor, "tokens k"]:
+        """Return F, float32."""
+        hidden = states[live[0]].float()
+        of_copies = torch.stack([projected(project, hidden) for project in self.projections])
+        # F is float32, whatever the projections were.
+        with torch.autocast(of_copies.device.type, enabled=False):
+            return torch.einsum("j,jtk->tk", torch.softmax(self.p, dim=0), of_copies)
+
+    def parameter_groups(self) -> list[ParameterGroup]:
+        """Return the projections, and p with its own rate and without weight decay."""
+        return [
+            ParameterGroup(list(self.projections.parameters())),
+            ParameterGroup([self.p], self.lr, weight_decay=0.0),
+        ]
+
+    def kept_at_use(self, inner: int) -> int:
+        """Return the width: one hidden state is read as soon as it is there."""
+        return self.width
