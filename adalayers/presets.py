@@ -9,27 +9,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any, Literal, NamedTuple
 
 Reading = Literal["as-written", "as-released"]
 READINGS: tuple[Reading, ...] = ("as-written", "as-released")
-
-
-@dataclass(frozen=True, kw_only=True)
-class BaseModel:
-    """A frozen model of the thesis.
-
-    name:       its alias here
-    layers, width: l and K of its encoder; family: transformers' model type
-    max_length: the most tokens it reads, where the released code cuts a text
-    """
-
-    name: str
-    layers: int
-    width: int
-    family: str
-    max_length: int
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -44,46 +28,65 @@ class ClassScore:
 
 
 @dataclass(frozen=True, kw_only=True)
+class Published:
+    """What was published for the set-up of an arm, for a page to show next to what the arm scores here.
+
+    arm:        its name; source: where it was published
+    base_model, layers, width: the frozen model of the published run
+    metric, split, score: the published score, 0 to 1; selects: the metric that chose its model on validation
+    parameters: added parameters, as published; recomputed: as counted; remark: why the two differ
+    examples:   by split; max_length: tokens a text was cut to; seeds: runs behind the score; precision: in words
+    states:     the hidden states that were mixed, in words; states_here: those that the arm mixes
+    config:     hyperparameters of the set-up, as the arm reads it
+    classes:    published scores by class
+    """
+
+    arm: str = ""
+    source: str = ""
+    base_model: str = ""
+    layers: int = 0
+    width: int = 0
+    dataset: str = ""
+    metric: str = ""
+    split: str = "test"
+    score: float = 0.0
+    selects: str = ""
+    parameters: float = 0.0
+    recomputed: int = 0
+    remark: str = ""
+    examples: dict[str, int] = field(default_factory=dict)
+    max_length: int = 0
+    seeds: int = 1
+    precision: str = ""
+    states: str = ""
+    states_here: str = ""
+    config: dict[str, Any] = field(default_factory=dict)
+    classes: tuple[ClassScore, ...] = ()
+
+
+@dataclass(frozen=True, kw_only=True)
 class SetUp:
     """One published training set-up: a dataset with a base model.
 
     Attributes:
         head: Of the task, as `n_outputs` is.
-        figures: Of the thesis: where its table and its scores by class stand.
-        written: The hyperparameters of its table, as `LayerMixConfig` names them; patience, epochs and class weights,
-            on which the text says nothing, are those of the released configuration.
-        released_dropout: Of the released configuration; that of the thesis's table is in `written`.
-        selects: The metric of validation that chose the model.
-        score: In `metric` on the test split, 0 to 1.
-        parameters: Added ones, as the thesis prints them.
-        recomputed: Those of the released configuration, counted: p and the whole head included.
-        remark: Why the two differ, where they do.
-        classes: Published scores by class, where there are any.
+        released_dropout: Of the released configuration; that of the thesis's table is in the run's configuration.
+        run: What was published. Its `config` has the hyperparameters of the thesis's table, as `LayerMixConfig` names
+            them; patience, epochs and class weights, on which the text says nothing, are those of the released
+            configuration.
     """
 
-    dataset: str
     head: Literal["sequence", "token"]
     n_outputs: int
-    base: BaseModel
-    figures: str
-    written: Mapping[str, Any]
     released_dropout: float
-    selects: str = "f1_macro"
-    metric: str
-    score: float
-    parameters: float
-    recomputed: int
-    remark: str = ""
-    train_examples: int
-    test_examples: int
-    classes: tuple[ClassScore, ...] = ()
+    run: Published
 
     def config(self, reading: Reading) -> dict[str, Any]:
         """Return the hyperparameters of a layer mix that the set-up says, in one of its two readings."""
         if reading == "as-written":
-            return dict(self.written)
+            return dict(self.run.config)
         return {
-            **self.written,
+            **self.run.config,
             "dropout": self.released_dropout,
             "projection_dropout": self.released_dropout,
             "gelu_after_mix": True,
@@ -91,12 +94,21 @@ class SetUp:
             "entropy_scale": "as-released",
         }
 
+    @property
+    def mix(self) -> dict[str, float]:
+        """The published alpha, lambda, cutoff and rate of the mix, which both base models share."""
+        values = {name: self.run.config[name] for name in ("alpha", "entropy_weight", "cutoff")}
+        return {**values, "mix_lr": self.run.config["lr"]}
+
+    @property
+    def travel(self) -> float:
+        """How far a logit of the mix can travel in the published run."""
+        how = {name: self.run.config[name] for name in ("alpha", "batch_size", "epochs")}
+        return logit_travel(**how, mix_lr=self.mix["mix_lr"], train_examples=self.run.examples["train"])
+
 
 class PublishedMix(NamedTuple):
-    """The published alpha, lambda, cutoff and rate of the mix, which both base models share, and whose they are.
-
-    values: by hyperparameter; source: the dataset that they are from
-    """
+    """Values of the mix by hyperparameter, published or with a rate of the user's own, and of which dataset."""
 
     values: dict[str, float]
     source: str
@@ -108,100 +120,89 @@ class PublishedMix(NamedTuple):
         return f"{values}: a step of {self.values['alpha'] * self.values['mix_lr']:.3g}"
 
 
-ROBERTA = BaseModel(name="roberta-large", layers=24, width=1024, family="roberta", max_length=512)
-BART = BaseModel(name="bart-large-cnn", layers=12, width=1024, family="bart", max_length=1024)
+ROBERTA: dict[str, Any] = {
+    "base_model": "roberta-large",
+    "layers": 24,
+    "width": 1024,
+    "max_length": 512,
+    "states": "embeddings and layers 1 to 23",
+}
+BART: dict[str, Any] = {
+    "base_model": "bart-large-cnn",
+    "layers": 12,
+    "width": 1024,
+    "max_length": 1024,
+    "states": "embeddings and layers 1 to 12",
+}
+"""Base models, what the released code reads of them, and where it cuts a text."""
 
-_WRITTEN = {"mix": "learned", "lr": 1e-4, "class_weights": "none"}
-_IMDB = SetUp(
-    dataset="imdb",
+
+def _setup(
+    head: Literal["sequence", "token"], n_outputs: int, dropout: float, config: Mapping[str, Any], **run: Any
+) -> SetUp:
+    """Return a set-up for RoBERTa-large; dropout: of the released configuration."""
+    shared = {"selects": "f1_macro", "precision": "mixed, float16"}
+    config = {"mix": "learned", "lr": 1e-4, "class_weights": "none", **config}
+    published = Published(config=config, **shared, **ROBERTA, **run)
+    return SetUp(head=head, n_outputs=n_outputs, released_dropout=dropout, run=published)
+
+
+def _with_bart(setup: SetUp, score: float, dropout: float, config: Mapping[str, Any], **run: Any) -> SetUp:
+    """Return the set-up of the same dataset for BART."""
+    config = {**setup.run.config, **config}
+    return replace(
+        setup,
+        released_dropout=dropout,
+        run=replace(setup.run, **BART, score=score, config=config, classes=(), **run),
+    )
+
+
+_IMDB = _setup(
     head="sequence",
     n_outputs=2,
-    base=ROBERTA,
-    figures="figure 7",
-    written={
-        **_WRITTEN,
-        "weight_decay": 1e-3,
-        "alpha": 70.0,
-        "entropy_weight": 0.0,
-        "cutoff": 5e-3,
-        "heads": 16,
-        "k": 64,
-        "lr_patience": 5,
-        "patience": 10,
-        "batch_size": 1200,
-        "epochs": 128,
-        "positions": False,
-        "dropout": 3e-2,
-    },
-    released_dropout=0.3,
+    dropout=0.3,
+    config={"alpha": 70.0, "entropy_weight": 0.0, "cutoff": 5e-3, "positions": False, "heads": 16, "k": 64}
+    | {"lr_patience": 5, "patience": 10, "batch_size": 1200, "epochs": 128}
+    | {"weight_decay": 1e-3, "dropout": 3e-2},
+    source="Dremov 2024, figure 7",
+    dataset="imdb",
     metric="accuracy",
     score=0.961,
     parameters=1.59e6,
     recomputed=1_589_658,
-    train_examples=22_500,
-    test_examples=25_000,
+    examples={"train": 22_500, "test": 25_000},
 )
-_COLA = SetUp(
-    dataset="cola",
+_COLA = _setup(
     head="sequence",
     n_outputs=2,
-    base=ROBERTA,
-    figures="figure 11",
-    written={
-        **_WRITTEN,
-        "weight_decay": 0.0,
-        "alpha": 64.0,
-        "entropy_weight": 0.0,
-        "cutoff": 1e-2,
-        "heads": 8,
-        "k": 64,
-        "lr_patience": 25,
-        "patience": 30,
-        "batch_size": 600,
-        "epochs": 256,
-        "positions": True,
-        "dropout": 3e-2,
-    },
-    released_dropout=0.3,
+    dropout=0.3,
+    config={"alpha": 64.0, "entropy_weight": 0.0, "cutoff": 1e-2, "positions": True, "heads": 8, "k": 64}
+    | {"lr_patience": 25, "patience": 30, "batch_size": 600, "epochs": 256}
+    | {"weight_decay": 0.0, "dropout": 3e-2},
+    source="Dremov 2024, figure 11",
+    dataset="cola",
     metric="accuracy",
     score=0.836,
     parameters=1.59e6,
     recomputed=1_589_658,
-    train_examples=7_695,
-    test_examples=1_043,
+    examples={"train": 7_695, "test": 1_043},
 )
-_CONLL = SetUp(
-    dataset="conll2003",
+_CONLL = _setup(
     head="token",
     n_outputs=9,
-    base=ROBERTA,
-    figures="figures 15 and 19",
-    written={
-        **_WRITTEN,
-        "weight_decay": 1e-3,
-        "alpha": 128.0,
-        "entropy_weight": 1e-3,
-        "cutoff": 1e-2,
-        "heads": 8,
-        "k": 128,
-        "lr_patience": 16,
-        "patience": 40,
-        "batch_size": 356,
-        "epochs": 256,
-        "positions": True,
-        "class_weights": "published",
-        "encoder_layers": 1,
-        "feedforward": 2048,
-        "dropout": 0.2,
-    },
-    released_dropout=0.2,
+    dropout=0.2,
+    config={"alpha": 128.0, "entropy_weight": 1e-3, "cutoff": 1e-2, "positions": True, "heads": 8, "k": 128}
+    | {"lr_patience": 16, "patience": 40, "batch_size": 356, "epochs": 256}
+    | {"weight_decay": 1e-3, "dropout": 0.2, "class_weights": "published"}
+    | {"encoder_layers": 1, "feedforward": 2048},
+    source="Dremov 2024, figures 15 and 19",
+    dataset="conll2003",
     metric="f1",
     score=0.894,
     parameters=3.21e6,
     recomputed=3_739_937,
     remark="The thesis prints projections and attention alone, without the encoder layer's feed-forward.",
-    train_examples=14_041,
-    test_examples=3_453,
+    examples={"train": 14_041, "test": 3_453},
     classes=(
         ClassScore(name="LOC", precision=0.9093, recall=0.9251, f1=0.9171, predicted=1697),
         ClassScore(name="MISC", precision=0.7244, recall=0.8162, f1=0.7676, predicted=791),
@@ -211,53 +212,29 @@ _CONLL = SetUp(
 )
 
 
-def _with_bart(setup: SetUp, score: float, written: Mapping[str, Any], **changed: Any) -> SetUp:
-    """Return the set-up of the same dataset for BART."""
-    small = {"parameters": 0.87e6, "recomputed": 868_751, **changed}
-    return replace(setup, base=BART, score=score, written={**setup.written, **written}, classes=(), **small)
-
-
+_COLA_BART = {"lr_patience": 16, "patience": 32, "batch_size": 900, "dropout": 1e-2}
+_SMALL = {"parameters": 0.87e6, "recomputed": 868_751}
 SETUPS: tuple[SetUp, ...] = (
     _IMDB,
-    _with_bart(_IMDB, 0.960, {"batch_size": 588}, released_dropout=0.005),
+    _with_bart(_IMDB, 0.960, 0.005, {"batch_size": 588}, **_SMALL),
     _COLA,
-    _with_bart(
-        _COLA,
-        0.809,
-        {"lr_patience": 16, "patience": 32, "batch_size": 900, "dropout": 1e-2},
-        released_dropout=0.1,
-    ),
+    _with_bart(_COLA, 0.809, 0.1, _COLA_BART, **_SMALL),
     _CONLL,
-    _with_bart(_CONLL, 0.893, {"class_weights": "none"}, parameters=1.77e6, recomputed=2_298_134),
+    _with_bart(_CONLL, 0.893, 0.2, {"class_weights": "none"}, parameters=1.77e6, recomputed=2_298_134),
 )
 """The six of the thesis; of each dataset, RoBERTa-large's first."""
 
 
-def setups(dataset: str, head: str) -> tuple[tuple[SetUp, ...], str]:
-    """Return the published set-ups for a dataset, RoBERTa-large's first, and the dataset that they are for.
+def setups(dataset: str, head: str) -> tuple[SetUp, ...]:
+    """Return the published set-ups for a dataset, RoBERTa-large's first.
 
     A dataset without any takes those of CoLA (sequences) or CoNLL-2003 (tokens).
     """
-    datasets = {setup.dataset for setup in SETUPS}
-    source = dataset if dataset in datasets else {"sequence": "cola", "token": "conll2003"}[head]
-    return tuple(setup for setup in SETUPS if setup.dataset == source), source
-
-
-def published_mix(dataset: str, head: str) -> PublishedMix:
-    """Return the published mix for a dataset."""
-    (setup, *_), source = setups(dataset, head)
-    values = {name: setup.written[name] for name in ("alpha", "entropy_weight", "cutoff")}
-    return PublishedMix({**values, "mix_lr": setup.written["lr"]}, source)
+    there = {setup.run.dataset for setup in SETUPS}
+    source = dataset if dataset in there else {"sequence": "cola", "token": "conll2003"}[head]
+    return tuple(setup for setup in SETUPS if setup.run.dataset == source)
 
 
 def logit_travel(alpha: float, *, mix_lr: float, batch_size: int, epochs: int, train_examples: int) -> float:
     """Return how far a logit alpha p of the mix can travel in a training: under Adam a step moves p by its rate."""
     return alpha * mix_lr * epochs * math.ceil(train_examples / batch_size)
-
-
-def published_travel(source: str) -> float:
-    """Return how far a logit of the mix can travel in the published run of RoBERTa-large on a dataset."""
-    setup = next(setup for setup in SETUPS if setup.dataset == source)
-    names = ("alpha", "batch_size", "epochs")
-    how = {name: setup.written[name] for name in names}
-    return logit_travel(**how, mix_lr=setup.written["lr"], train_examples=setup.train_examples)

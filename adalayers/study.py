@@ -17,7 +17,7 @@ from adalayers.comparisons import TUNED, Comparison, PlannedArm, Role, planned_c
 from adalayers.config import TrialConfig, trial_config, with_overrides
 from adalayers.errors import BadInput, unknown
 from adalayers.installed import own_module
-from adalayers.presets import ClassScore, PublishedMix, published_mix
+from adalayers.presets import Published, PublishedMix, setups
 from adalayers.provenance import Provenance
 from adalayers.states import Shape
 from adalayers.storage.to_json import to_json
@@ -124,43 +124,6 @@ LAST = Arm("last", "last", {"mix": "last"})
 """The mixes that learn nothing: what a learned one has to beat."""
 
 
-@dataclass(frozen=True, kw_only=True)
-class Published:
-    """What was published for the set-up of an arm, for a page to show next to what the arm scores here.
-
-    arm:        its name; source: where it was published
-    base_model, layers, width: the frozen model of the published run
-    metric, split, score: the published score, 0 to 1; selects: the metric that chose its model on validation
-    parameters: added parameters, as published; recomputed: as counted; remark: why the two differ
-    examples:   by split; max_length: tokens a text was cut to; seeds: runs behind the score; precision: in words
-    states:     the hidden states that were mixed, in words; states_here: those that the arm mixes
-    config:     hyperparameters of the set-up, as the arm reads it
-    classes:    published scores by class
-    """
-
-    arm: str = ""
-    source: str = ""
-    base_model: str = ""
-    layers: int = 0
-    width: int = 0
-    dataset: str = ""
-    metric: str = ""
-    split: str = "test"
-    score: float = 0.0
-    selects: str = ""
-    parameters: float = 0.0
-    recomputed: int = 0
-    remark: str = ""
-    examples: dict[str, int] = field(default_factory=dict)
-    max_length: int = 0
-    seeds: int = 1
-    precision: str = ""
-    states: str = ""
-    states_here: str = ""
-    config: dict[str, Any] = field(default_factory=dict)
-    classes: tuple[ClassScore, ...] = ()
-
-
 @dataclass(frozen=True)
 class Variant:
     """A way to score a trained model other than as it was trained; nothing is trained again.
@@ -202,9 +165,9 @@ class Setting:
     @property
     def published(self) -> PublishedMix:
         """The published mix for the dataset, its rate too, which gives it its step; --set mix_lr goes before that."""
-        values, source = published_mix(self.dataset, self.shape.head)
+        setup = setups(self.dataset, self.shape.head)[0]
         own = {name: value for name, value in self.fixed.items() if name == "mix_lr"}
-        return PublishedMix({**values, **own}, source)
+        return PublishedMix({**setup.mix, **own}, setup.run.dataset)
 
     def levels(self, factor: str, values: Sequence[Any]) -> list[Any]:
         """Return the levels of a factor under study: `values`, or the one that the user fixed."""

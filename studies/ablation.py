@@ -26,8 +26,8 @@ WHOLE = "published"
 
 def whole(setting: Setting) -> dict[str, Any]:
     """Return the published method for the dataset, as the thesis writes it; lr and sizes are the study's own."""
-    (setup, *_), _ = setups(setting.dataset, setting.shape.head)
-    return {"mix": "learned", **setting.published.values, "positions": setup.written["positions"]}
+    setup = setups(setting.dataset, setting.shape.head)[0]
+    return {"mix": "learned", **setting.published.values, "positions": setup.run.config["positions"]}
 
 
 def components(setting: Setting) -> dict[str, dict[str, Any]]:

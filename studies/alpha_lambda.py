@@ -19,7 +19,7 @@ from typing import Any
 
 from adalayers.command.main import main
 from adalayers.comparisons import Comparison, PlannedArm, pair, planned_comparisons
-from adalayers.presets import logit_travel, published_travel, setups
+from adalayers.presets import SetUp, logit_travel, setups
 from adalayers.study import FACTORS, LAST, UNIFORM, Arm, Design, Page, Setting, Study
 
 PUBLISHED, AT_ITS_TRAVEL = "published-mix", "published-mix at its travel"
@@ -81,24 +81,27 @@ def first(setting: Setting) -> list[dict[str, Any]]:
     return [{**pair, "lr": 1e-3}, {"alpha": 1.0, "entropy_weight": 0.0, "lr": 1e-3}]
 
 
+def _setup(setting: Setting) -> SetUp:
+    return setups(setting.dataset, setting.shape.head)[0]
+
+
 def _rate_at_its_travel(setting: Setting) -> float:
     """Return the mix_lr with which logits can travel as far in all epochs here as in the published run."""
-    values, source = setting.published
+    setup, values = _setup(setting), setting.published.values
     here = setting.own_settings("batch_size", "epochs")
     at_rate_1 = logit_travel(values["alpha"], mix_lr=1.0, train_examples=setting.train_examples, **here)
-    return float(f"{published_travel(source) / at_rate_1:.3g}")
+    return float(f"{setup.travel / at_rate_1:.3g}")
 
 
 def _published_note(setting: Setting) -> str:
-    published = setting.published
-    source = published.source
-    regime = setups(source, setting.shape.head)[0][0].written
+    published, setup = setting.published, _setup(setting)
+    source, regime = published.source, setup.run.config
     whose = f"for {source}" if source == setting.dataset else f"for {source}, as it has none for this dataset"
     return (
         f"`{PUBLISHED}` has the values of the thesis (Dremov 2024) {whose}: {published.words}, alpha times mix_lr, "
         f"whatever this study's lr; not its regime (lr {regime['lr']:g}, batch {regime['batch_size']}). "
         f"`{AT_ITS_TRAVEL}` has the mix_lr with which a logit can travel as far in all epochs here as in those of the "
-        f"published run, {published_travel(source):.3g}."
+        f"published run, {setup.travel:.3g}."
     )
 
 

@@ -35,9 +35,9 @@ ILSE = {"k": 256, "read_out": "mean"}
 def methods(setting: Setting) -> dict[str, tuple[Role, str, dict[str, Any]]]:
     """Return every method: name -> (role, the space that it is tuned over, what it is); the layer mix first."""
     texts, layers = not setting.shape.per_token, _layers(setting)
-    (setup, *_), _ = setups(setting.dataset, setting.shape.head)
+    setup = setups(setting.dataset, setting.shape.head)[0]
     mix = {"mix": "learned", **setting.published.values}
-    thesis = {"optimiser": "adam", "schedule": "plateau", "positions": setup.written["positions"]}
+    thesis = {"optimiser": "adam", "schedule": "plateau", "positions": setup.run.config["positions"]}
     # A linear read-out as papers have it: of the mean of a text's states, or of a word's.
     own = {"own_width": True, "read_out": "mean" if texts else "linear"}
     published = {**own, **ELNOKRASHY}

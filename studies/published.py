@@ -15,23 +15,24 @@ Result      none yet on a base model of the thesis's size
 import itertools
 import sys
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 from adalayers.command.main import main
 from adalayers.comparisons import Comparison, PlannedArm, pair
-from adalayers.presets import READINGS, Reading, SetUp, setups
-from adalayers.states import Shape, State, Stream, chosen_states
-from adalayers.study import Arm, Defaults, Design, Page, Published, Setting, Study
+from adalayers.presets import READINGS, Published, Reading, SetUp, setups
+from adalayers.states import State, chosen_states
+from adalayers.study import Arm, Defaults, Design, Page, Setting, Study
 
 
 def arms(setting: Setting) -> tuple[list[Arm], list[str]]:
     """Return both set-ups in both readings, RoBERTa-large's as written first: the control."""
     published_arms = [
         Arm(
-            _name(setup.base.name, reading),
+            _name(setup.run.base_model, reading),
             "published",
             _config(setup, reading, setting),
-            label=setup.base.name,
+            label=setup.run.base_model,
         )
         for setup, reading in _cases(setting)
     ]
@@ -59,41 +60,20 @@ def comparisons(arms: Sequence[PlannedArm], factors: Sequence[str], control: str
 
 
 def published(setting: Setting) -> list[Published]:
-    """Return what the thesis published for each set-up, and in what the published run was another."""
+    """Return what the thesis published for each set-up, in each reading, and what that mixes here."""
     return [
-        Published(
-            arm=_name(setup.base.name, reading),
-            source=f"Dremov 2024, {setup.figures}",
-            base_model=setup.base.name,
-            layers=setup.base.layers,
-            width=setup.base.width,
-            dataset=setup.dataset,
-            metric=setup.metric,
-            score=setup.score,
-            selects=setup.selects,
-            parameters=setup.parameters,
-            recomputed=setup.recomputed,
-            remark=setup.remark,
-            examples={"train": setup.train_examples, "test": setup.test_examples},
-            max_length=setup.base.max_length,
-            precision="mixed, float16",
-            states=_states(chosen_states("as-released", _shape(setup))),
+        replace(
+            setup.run,
+            arm=_name(setup.run.base_model, reading),
             states_here=_states(chosen_states(_hidden_states(setup, reading, setting), setting.shape)),
             config=setup.config(reading),
-            classes=setup.classes,
         )
         for setup, reading in _cases(setting)
     ]
 
 
 def _cases(setting: Setting) -> list[tuple[SetUp, Reading]]:
-    return list(itertools.product(setups(setting.dataset, setting.shape.head)[0], READINGS))
-
-
-def _shape(setup: SetUp) -> Shape:
-    """Return the shape of the published run: its task on its base model's encoder."""
-    base = setup.base
-    return Shape(setup.head, setup.n_outputs, (Stream("encoder", base.layers),), base.width, base.family)
+    return list(itertools.product(setups(setting.dataset, setting.shape.head), READINGS))
 
 
 def _name(setup: str, reading: Reading) -> str:
@@ -121,8 +101,8 @@ def _states(states: Sequence[State]) -> str:
 
 
 def _notes(setting: Setting) -> list[str]:
-    published_setups, source = setups(setting.dataset, setting.shape.head)
-    notes = []
+    published_setups = setups(setting.dataset, setting.shape.head)
+    notes, source = [], published_setups[0].run.dataset
     if source != setting.dataset:
         notes.append(
             f"The thesis has no set-up for `{setting.dataset}`: these are its set-ups for `{source}`, and so are the "

@@ -3,17 +3,12 @@
 from __future__ import annotations
 
 import dataclasses
-import math
 import os
-import re
 import time
-from collections import Counter
-from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
-import pandas as pd
 import torch
 from torch import Tensor
 
@@ -32,23 +27,21 @@ from adalayers.data.feature_plan import (
     time_backbone,
 )
 from adalayers.data.prepare import Prepared
-from adalayers.data.trial_data import SplitData, TrialData
+from adalayers.data.trial_data import SplitData
 from adalayers.errors import BadInput
 from adalayers.escaping import visible
-from adalayers.features.features import stored_bytes
 from adalayers.models.model import FusionModel
 from adalayers.request import StudyRequest
-from adalayers.results.files import FINISHED, TRIALS, read_trials
+from adalayers.results.files import FINISHED, RATES, TRIALS, read_trials
 from adalayers.results.study_file import splits_in_words
 from adalayers.schedulers import SCHEDULERS
 from adalayers.states import State
-from adalayers.study import ConfirmedArm, PlannedSearch, Study, trial_id
+from adalayers.study import PlannedSearch, Study
 from adalayers.tasks.task import Task
-from adalayers.tensors.ragged import pooled, ragged_index
+from adalayers.tensors.ragged import ragged_index
 from adalayers.training.trainer import Diverged, train
 from adalayers.tuning.case import Case
 from adalayers.tuning.document import environment
-from adalayers.tuning.rates import at_rates
 
 FIXED_SECONDS = 18.0
 """Of a run, whatever its trials: loading, Ray's start, the report (measured on two quiet cores: 13 to 18 s)."""
@@ -56,22 +49,6 @@ WORKER_BYTES = 0.5e9
 """Memory of a Ray worker with torch, without its features (measured: 0.43 to 0.51 GB)."""
 LARGE = 1_000_000_000
 """Parameters from which on a backbone is not loaded to be timed."""
-
-
-@dataclass
-class _Trials:
-    """Trials of one kind: how many are planned, how many other studies have, and by configuration those left."""
-
-    planned: int = 0
-    taken: int = 0
-    left: Counter[TrialConfig] = field(default_factory=Counter)
-
-    @property
-    def words(self) -> str:
-        """Their number, and how many of them are done."""
-        done = self.planned - self.taken - self.left.total()
-        taken = f", {self.taken} taken from other studies" if self.taken else ""
-        return f"{self.planned} trials{f', {done} done' if done else ''}{taken}"
 
 
 def describe(study: Study, case: Case, flags: Flags) -> str:
@@ -86,130 +63,99 @@ def describe(study: Study, case: Case, flags: Flags) -> str:
         prepared, flags.features, flags.cache_dir, gpus_per_trial=resources.gpus_per_trial, dry_run=True
     )
     missing, live = not_stored(prepared, flags.cache_dir), features.mode == "live"
+    # Which trials of others it takes is not known before arms have tried their rates.
     elsewhere = case.trained_elsewhere(environment(prepared, features, plan).software, request).ids
-    searched, tried, confirmed = _trials(case, arms, searches, flags, elsewhere)
-    left = searched.left + tried.left + confirmed.left
-    # Without a search the control arm's settings are timed, which may set all of them.
-    first = plan.base if request.trials else plan.arms[0].config
-    forward, each = _seconds(prepared, [first, *left], live=live)
+    taken = 0 if request.rates else len(elsewhere)
+    bases, of_arms = [search.base for search in searches], [arm.config for arm in arms]
+    planned = {
+        "search": sum(max(request.trials, search.min_trials) for search in searches),
+        RATES: len(request.rates) * len(plan.arms),
+        "confirm": request.seeds * (len(arms) + len(searches)),
+    }
+    left = _left(case, flags, planned)
+    left["confirm"] = max(0, left["confirm"] - taken)
+    forward, each = _seconds(prepared, [*bases, *of_arms], live=live)
     passes = 0.0 if live else forward * padded_tokens(missing)
+    # Arms are confirmed seed by seed: those that are left cost what all of them do, on average.
+    trials = left["search"] * _mean(each, bases)
+    trials += (left[RATES] + left["confirm"]) * _mean(each, of_arms or bases)
     extraction = (
         f"hidden states {duration(passes)}"
         if forward
         else "without the base model's passes, as it is not loaded"
     )
-    trials = sum(each[config] * n for config, n in left.items())
     source, splits = prepared.source, prepared.task.splits
     examples = ", ".join(f"{name} {len(split)}" for name, split in splits.items())
     bests = [f"the bests of {len(searches)} searches" if len(searches) > 1 else "the best of the search"]
     confirmed_arms = " and ".join([*([str(len(arms))] if arms else []), *(bests if searches else [])])
     there = f"{len(prepared.encoded) - len(missing)} of {len(prepared.encoded)} splits are there already"
     memory = concurrency * (WORKER_BYTES + (weight_bytes(source) if live else 0))
-    gpu_hours = f"at most {gpus * trials / 3600:.1f}, at the speed of this machine's CPU" if gpus else ""
+    total, to_run = sum(planned.values()), sum(left.values())
     lines = {
         "backbone": f"{backbone_line(prepared)}; from {source.folder}",
         "data": data_line(prepared.task),
         "task": task_line(prepared.task),
         "examples": f"{examples}; {prepared.n_tokens} tokens, at most {prepared.request.max_length} a text",
         "cut": _cut(prepared.truncated),
-        "shared": _shared(prepared.task.shared),
-        "search": _search_line(request, searches, searched, importances="importances" in study.page.parts),
-        "rates": f"{len(request.rates)} for each of {len(plan.arms)} arms: {tried.words}"
-        if tried.planned
-        else "",
-        "arms": f"{confirmed_arms}, {request.seeds} seeds each: {confirmed.words}"
+        "search": _search_line(
+            request, searches, planned["search"], importances="importances" in study.page.parts
+        ),
+        "rates": f"{len(request.rates)} for each of {len(plan.arms)} arms" if request.rates else "",
+        "arms": f"{confirmed_arms}, {request.seeds} seeds each"
         + (f"; a verdict takes {FIRST} seeds" if request.seeds < FIRST else ""),
         "dropped": "; ".join(f"{name}: {reason}" for name, reason in plan.dropped),
-        "cache": f"{prepared.store_bytes / 1e6:.0f} MB in {flags.cache_dir}{_of_test(prepared)}; {there}",
+        "trials": f"{total}, {total - to_run - taken} done"
+        + (f", {taken} taken from other studies" if taken else ""),
+        "cache": f"{prepared.store_bytes / 1e6:.0f} MB in {flags.cache_dir}, all of test among it unless "
+        f"--test-examples caps it; {there}",
         "features": f"{features.mode}: {features.why}",
         "store": "" if live else _store(case),
         "memory": f"about {memory / 1e9:.1f} GB for {concurrency} trials at a time; hidden states are shared",
         "disk": f"{missing_bytes(prepared, flags.cache_dir) / 1e6:.0f} MB of hidden states to come",
         "time": f"{extraction}; a trial at most {duration(max(each.values()))}; "
-        f"{left.total()} trials left, each with all its epochs: in all at most about "
+        f"{to_run} trials left, each with all its epochs: in all at most about "
         f"{duration(FIXED_SECONDS + passes + trials / concurrency)}, as busy as this machine is now",
-        "GPU-hours": gpu_hours or "none: trials run on CPUs",
+        "GPU-hours": f"at most {gpus * trials / 3600:.1f}, at the speed of this machine's CPU"
+        if gpus
+        else "none: trials run on CPUs",
     }
     title = f"{source.name} ({source.layers} layers of width {source.width}) on {prepared.task.name}"
     return "\n".join([title, *(f"  {name:<12}{text}" for name, text in lines.items() if text)])
 
 
-def _trials(
-    case: Case,
-    arms: Sequence[ConfirmedArm],
-    searches: Sequence[PlannedSearch],
-    flags: Flags,
-    elsewhere: Collection[str],
-) -> tuple[_Trials, _Trials, _Trials]:
-    """Return the trials of the search, of `--rates`, and of confirmation; `elsewhere`: ids that other studies have.
+def _left(case: Case, flags: Flags, planned: Mapping[str, int]) -> dict[str, int]:
+    """Return how many of the planned trials of each kind are at most left to run."""
+    before, request = case.before.request, flags.study
+    if flags.fresh or not case.folder.exists(TRIALS):
+        return dict(planned)
+    if case.before.runs.state == "finished" and (before.trials, before.seeds) == (
+        request.trials,
+        request.seeds,
+    ):
+        return dict.fromkeys(planned, 0)
+    rows = read_trials(case.folder)
+    rows = rows[rows["status"].isin(FINISHED)]
+    done = rows["stage"].where(rows["search"] != RATES, RATES).value_counts()
+    return {kind: max(0, n - int(done.get(kind, 0))) for kind, n in planned.items()}
 
-    Which of those it takes that try their rates first is not known beforehand.
-    """
-    request, before, runs = flags.study, case.before.request, case.before.runs
-    searched, tried, confirmed = kinds = _Trials(), _Trials(), _Trials()
-    searched.planned = sum(max(request.trials, search.min_trials) for search in searches)
-    tried.planned = len(request.rates) * len(case.plan.arms)
-    confirmed.planned = request.seeds * (len(arms) + len(searches))
-    if runs.state == "finished" and (before.trials, before.seeds) == (request.trials, request.seeds):
-        return kinds
-    finished = pd.DataFrame({name: [] for name in ("trial_id", "stage", "arm", "search", "status")})
-    if case.folder.exists(TRIALS) and not flags.fresh:
-        finished = read_trials(case.folder)
-        finished = finished[finished["status"].isin(FINISHED)]
-    provenance, shape = case.prepared.provenance, case.prepared.shape
-    ids = set(finished["trial_id"])
-    seeds = range(request.seed + 1, request.seed + request.seeds + 1)
-    for arm in case.plan.arms if request.rates else ():
-        # Two arms that differ in their rate alone try the same.
-        new = {
-            trial_id(config, shape, request.seed, provenance)
-            for config in at_rates(arm.config, request.rates, shape)
-        } - ids
-        tried.left[arm.config] += len(new)
-        ids |= new
-    for arm in arms:
-        rates = at_rates(arm.config, request.rates, shape)
-        of_rates = ({trial_id(config, shape, seed, provenance) for seed in seeds} - ids for config in rates)
-        wanted = min(of_rates, key=len)
-        left = wanted if request.rates else wanted - set(elsewhere)
-        confirmed.left[arm.config] += len(left)
-        confirmed.taken += len(wanted) - len(left)
-    confirmed_arms = finished.loc[finished["stage"] == "confirm", "arm"].astype(str)
-    for search in searches:
-        ended = int(((finished["stage"] == "search") & (finished["search"] == search.name)).sum())
-        searched.left[search.base] += max(0, max(request.trials, search.min_trials) - ended)
-        own = rf"{re.escape(search.becomes)}(-\d+)?"  # one that changed as the search grew has a number
-        there = int(confirmed_arms.str.fullmatch(own).sum())
-        confirmed.left[search.base] += max(0, request.seeds - there)
-    return kinds
+
+def _mean(seconds: Mapping[TrialConfig, float], configs: Sequence[TrialConfig]) -> float:
+    return sum(seconds[config] for config in configs) / max(1, len(configs))
 
 
 def _search_line(
-    request: StudyRequest, searches: Sequence[PlannedSearch], trials: _Trials, *, importances: bool
+    request: StudyRequest, searches: Sequence[PlannedSearch], trials: int, *, importances: bool
 ) -> str:
     """Return what is searched, and whether so many trials are enough for the page, which may ask for `importances`."""
     if not searches:
         return ""
-    line = f"{trials.words.replace(' trials', f' trials by {request.search}, {request.scheduler}', 1)}"
+    line = f"{trials} trials by {request.search}, {request.scheduler}"
     finishing = SCHEDULERS[request.scheduler].finishing(searches[0].base.epochs)
-    completed = 1 + finishing * (request.trials - 1)  # the first at a rung goes on
-    question = ("which hyperparameters matter takes", IMPORTANCES_NAMED_FROM)
-    what, wanted = question if importances else ("importances take", IMPORTANCES_FROM)
-    if round(completed) >= wanted or len(searches) > 1:
+    completed = round(1 + finishing * (request.trials - 1))  # the first at a rung goes on
+    wanted = IMPORTANCES_NAMED_FROM if importances else IMPORTANCES_FROM
+    if completed >= wanted or len(searches) > 1:
         return line
-    fifo = f", or {wanted} with --scheduler fifo" if finishing < 1 else ""
-    return (
-        f"{line}; about {completed:.0f} of {request.trials} are trained to the end, {what} {wanted}: "
-        f"about --trials {1 + math.ceil((wanted - 1) / finishing)}{fifo}"
-    )
-
-
-def _of_test(prepared: Prepared) -> str:
-    """Return what of the cache is the test split's, all of which is stored unless `--test-examples` caps it."""
-    if "test" not in prepared.encoded:
-        return ""
-    size = stored_bytes(prepared.source, prepared.encoded["test"], prepared.request.precision)
-    return f", {size / 1e6:.0f} MB of it for test (--test-examples)"
+    return f"{line}; about {completed} are trained to the end, which hyperparameters matter takes {wanted}"
 
 
 def _store(case: Case) -> str:
@@ -277,12 +223,6 @@ def _cut(truncated: Mapping[str, Mapping[str, int]]) -> str:
     )
 
 
-def _shared(counts: Mapping[str, int]) -> str:
-    """Return how many examples outside train are also in the training data; nothing where none does."""
-    shared = [f"{n:,} of {name}" for name, n in counts.items() if n]
-    return f"{' and '.join(shared)} are also in the training data" if shared else ""
-
-
 class _InMemory:
     """Hidden states of a few sequences, held in memory."""
 
@@ -305,64 +245,45 @@ def _seconds(
     Of configurations that do the same work one is timed. A backbone that is not loaded takes no time.
     live: whether each epoch takes a pass of the backbone
     """
-    whole = prepared.data("live").splits["train"]
-    states, device = prepared.source.states, torch.device("cpu")
-    most = max(SAMPLE, 2 * max(config.batch_size for config in configs))
-    chosen = np.random.default_rng(0).permutation(len(whole))[:most]
-    offsets = np.concatenate([[0], np.cumsum(whole.features.lengths[chosen])])
-    forward, tokens_per_example = 0.0, int(offsets[-1]) / len(chosen)
-    if _timed(prepared):
-        forward = time_backbone(prepared, device).all_cores
-        parts = [whole.features.read(chosen[i : i + 16], states, device) for i in range(0, len(chosen), 16)]
-        read = {state: torch.cat([part[state] for part in parts]) for state in states}
-        if pooling := prepared.source.pooling:
-            lengths = torch.from_numpy(np.diff(offsets))
-            read = {state: pooled(values, lengths, pooling) for state, values in read.items()}
-            offsets = np.arange(len(chosen) + 1)
-    else:
-        shape = int(offsets[-1]), prepared.source.width
-        # One for all: a trial's time depends on shapes alone.
-        read = dict.fromkeys(states, torch.randn(shape, generator=torch.Generator().manual_seed(0)))
-    sample = whole.subset(chosen, _InMemory(offsets, read))
+    sample = _sample(prepared, max(SAMPLE, 2 * max(config.batch_size for config in configs)))
+    forward = time_backbone(prepared, torch.device("cpu")).all_cores if _timed(prepared) else 0.0
+    tokens_per_example = prepared.data("live").splits["train"].features.lengths.mean()
     train, validation = (len(prepared.task.splits[name]) for name in ("train", "validation"))
     timed: dict[Any, float] = {}
     taken = {}
     for config in dict.fromkeys(configs):
-        key = (
-            config.fusion,
-            config.base_model,
-            config.batch_size,
-            FusionModel(config, prepared.shape).n_parameters(),
-        )
+        n_parameters = FusionModel(config, prepared.shape).n_parameters()
+        key = config.fusion, config.base_model, config.batch_size, n_parameters
         if key not in timed:
             timed[key] = _seconds_per_example(prepared, sample, config)
-            if live:
-                timed[key] += forward * tokens_per_example
+        each = timed[key] + live * forward * tokens_per_example
         # An evaluation has no backward pass.
         examples = 0.75 * min(config.train_examples or train, train) + 0.25 * validation
-        taken[config] = config.epochs * examples * timed[key]
+        taken[config] = config.epochs * examples * each
     return forward, taken
+
+
+def _sample(prepared: Prepared, most: int) -> SplitData:
+    """Return training examples with random numbers as hidden states: a trial's time depends on shapes alone."""
+    whole = prepared.data("live").splits["train"]
+    chosen = np.random.default_rng(0).permutation(len(whole))[:most]
+    lengths = np.ones(len(chosen), int) if prepared.source.pooling else whole.features.lengths[chosen]
+    offsets = np.concatenate([[0], np.cumsum(lengths)])
+    generator, shape = torch.Generator().manual_seed(0), (int(offsets[-1]), prepared.source.width)
+    states = {state: torch.randn(shape, generator=generator) for state in prepared.source.states}
+    return whole.subset(chosen, _InMemory(offsets, states))
 
 
 def _seconds_per_example(prepared: Prepared, sample: SplitData, config: TrialConfig) -> float:
     """Return the seconds per example of a trial's epoch, evaluation included, next to what else this machine does."""
-    task = prepared.task
-    splits = {"train": sample, "validation": sample}
-    data = TrialData(
-        prepared.shape,
-        task.label_names,
-        task.metric,
-        splits,
-        prepared.provenance,
-        task.kind,
-        source=prepared.source,
-    )
-    ends: list[float] = []
-    threads = torch.get_num_threads()
-    torch.set_num_threads(1)
+    data = prepared.data("live")
+    data = dataclasses.replace(data, splits={"train": sample, "validation": sample})
     short = dataclasses.replace(config, epochs=3, patience=3, evaluate_every=1, train_examples=None)
     if not _timed(prepared):
         short = dataclasses.replace(short, base_model="frozen")
+    ends: list[float] = []
+    threads = torch.get_num_threads()
+    torch.set_num_threads(1)
     try:
         train(short, data, seed=0, on_evaluation=lambda evaluation: ends.append(time.monotonic()))
     except Diverged as error:

@@ -17,12 +17,13 @@ from typing import Any, Literal
 
 from adalayers.comparisons import Comparison, PlannedArm
 from adalayers.errors import BadInput
+from adalayers.presets import Published
 from adalayers.results.files import STUDY, read_document
 from adalayers.results.interim_analyses import InterimAnalysis
 from adalayers.states import ComputeType, Stream
 from adalayers.storage.folder import Folder
 from adalayers.storage.to_json import to_json
-from adalayers.study import Factor, Published, Variant
+from adalayers.study import Factor, Variant
 
 STUDY_FORMAT = 2
 

@@ -3,8 +3,7 @@
 import dataclasses
 from typing import Any
 
-from adalayers.presets import ClassScore
-from adalayers.study import Published
+from adalayers.presets import ClassScore, Published
 from tests.helpers.made_up import CONTROL, MadeUp
 
 CLASSES = tuple(
