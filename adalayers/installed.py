@@ -7,16 +7,12 @@ Workers find modules where their driver does, and compare a hash of their code w
 
 from __future__ import annotations
 
-import contextlib
 import functools
 import hashlib
 import importlib
-import logging
 import os
-import signal
 import sys
-import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from importlib.machinery import PathFinder
 from importlib.util import module_from_spec
 from pathlib import Path
@@ -28,11 +24,7 @@ from adalayers.errors import BadInput
 if TYPE_CHECKING:  # it imports much, and `settle_imports` goes first
     from importlib.metadata import EntryPoint
 
-logger = logging.getLogger(__name__)
-
 Kind = Literal["fusions", "studies", "tasks"]
-LOAD_SECONDS = 60.0
-"""How long what another package adds may take to be imported."""
 
 PACKAGE = Path(__file__).resolve().parent
 FOLDERS = ("reports", "search_spaces", "studies")
@@ -41,18 +33,19 @@ FOLDERS = ("reports", "search_spaces", "studies")
 LIBRARIES = frozenset(
     {
         *("PIL", "accelerate", "adalayers", "datasets", "filelock", "google", "huggingface_hub", "jaxtyping"),
-        *("jinja2", "markupsafe"),
-        *("markdown_it", "matplotlib", "mlflow", "numpy", "optuna", "pandas", "psutil", "pyarrow", "ray"),
         *(
-            "safetensors",
-            "scipy",
-            "sentencepiece",
-            "sklearn",
-            "sqlalchemy",
-            "tiktoken",
-            "tokenizers",
+            "jinja2",
+            "markdown_it",
+            "markupsafe",
+            "matplotlib",
+            "mlflow",
+            "numpy",
+            "optuna",
+            "pandas",
+            "psutil",
         ),
-        *("torch", "transformers", "xxhash", "yaml"),
+        *("pyarrow", "ray", "safetensors", "scipy", "sentencepiece", "sklearn", "sqlalchemy", "tiktoken"),
+        *("tokenizers", "torch", "transformers", "xxhash", "yaml"),
     }
 )
 """Modules of other packages that this library needs, itself among them."""
@@ -180,60 +173,25 @@ def added(kind: Kind) -> dict[str, EntryPoint]:
     """Return what other packages add, by name: entry points of the group `adalayers.<kind>`."""
     from importlib.metadata import entry_points
 
-    return {entry.name: entry for entry in entry_points(group=f"adalayers.{kind}") if _is_whole(entry)}
-
-
-def _is_whole(entry: EntryPoint) -> bool:
-    """Return whether an entry point names something at all; one that does not is named."""
-    if entry.pattern.match(entry.value):
-        return True
-    logger.warning(
-        f"{_package(entry)} adds {entry.value!r} to {entry.group}, which names nothing; it is passed over"
-    )
-    return False
-
-
-def _package(entry: EntryPoint) -> str:
-    return entry.dist.name if entry.dist else "another package"
+    every = entry_points(group=f"adalayers.{kind}")
+    return {entry.name: entry for entry in every if entry.pattern.match(entry.value)}
 
 
 def load_added(entry: EntryPoint, use: Callable[[Any], Any] = lambda loaded: loaded) -> Any:
-    """Import what an entry point names, in time, whatever that does: it is another's code.
+    """Import what an entry point names.
 
     Args:
         entry: The entry point.
         use: Makes of it what is returned, or raises.
 
     Raises:
-        BadInput: It cannot be imported or used, asks to leave Python, or takes longer than `LOAD_SECONDS`.
+        BadInput: It cannot be imported or used.
     """
     try:
-        with _in_time(LOAD_SECONDS):
-            return use(entry.load())
-    except BaseException as error:  # it may leave Python, or interrupt
+        return use(entry.load())
+    except (Exception, SystemExit) as error:  # of many kinds: it is another's code
+        package = entry.dist.name if entry.dist else "another package"
         raise BadInput(
-            f"wanted {entry.value}, which {_package(entry)} adds to {entry.group}, it cannot be imported "
+            f"wanted {entry.value}, which {package} adds to {entry.group}, it cannot be imported "
             f"({type(error).__name__}: {' '.join(str(error).split())[:300]}); repair that package, or uninstall it"
         ) from error
-
-
-@contextlib.contextmanager
-def _in_time(seconds: float) -> Iterator[None]:
-    """Raise `TimeoutError` in what takes longer. Only the main thread can be stopped so; elsewhere there is no limit.
-
-    Not in a thread of its own: that would wait for ever for a module which this one is just importing.
-    """
-    if threading.current_thread() is not threading.main_thread():
-        yield
-        return
-
-    def stop(number: int, frame: object) -> None:
-        raise TimeoutError(f"it takes longer than {seconds:g} s")
-
-    handler = signal.signal(signal.SIGALRM, stop)
-    before = signal.setitimer(signal.ITIMER_REAL, seconds)
-    try:
-        yield
-    finally:
-        signal.setitimer(signal.ITIMER_REAL, *before)
-        signal.signal(signal.SIGALRM, handler)
