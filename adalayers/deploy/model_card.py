@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import json
-from typing import Any
+
+from huggingface_hub import ModelCardData
 
 from adalayers.deploy.predictions import label_names, task_kind
 from adalayers.deploy.summary import ScoreSummary, study_of
 from adalayers.escaping import code, escape
 from adalayers.models.model import FusionModel
 from adalayers.results.intervals import LEVEL, MIN_N
+from adalayers.results.study_file import splits_in_words
 from adalayers.storage import hub
 
 _BAR_WIDTH = 20
@@ -17,17 +19,14 @@ _BAR_WIDTH = 20
 
 def model_card(model: FusionModel) -> str:
     """Return the card as Markdown with its header in YAML."""
-    fields: dict[str, Any] = {
-        "library_name": "adalayers",
-        "tags": ["adalayers", "layer-fusion"],
-        "pipeline_tag": f"{'token' if model.shape.per_token else 'text'}-classification",
-    }
     base = _backbone(model).partition("@")[0]
-    if base.count("/") == 1:  # a hub id, not a folder
-        fields["base_model"] = base
-    # A value of JSON is one of YAML too.
-    header = "\n".join(["---", *(f"{name}: {json.dumps(value)}" for name, value in fields.items()), "---"])
-    return f"{header}\n\n{description(model)}\n\n{_use(model)}\n"
+    header = ModelCardData(
+        library_name="adalayers",
+        tags=["adalayers", "layer-fusion"],
+        pipeline_tag=f"{'token' if model.shape.per_token else 'text'}-classification",
+        base_model=base if base.count("/") == 1 else None,  # a hub id, not a folder
+    )
+    return f"---\n{header.to_yaml()}\n---\n\n{description(model)}\n\n{_use(model)}\n"
 
 
 def description(model: FusionModel) -> str:
@@ -130,17 +129,17 @@ def _training(model: FusionModel) -> str:
         return ""
     data = study.dataset
     revision = f" at revision {code(data.revision)}" if data.revision else ""
-    copied = f", read from a local folder {code(data.folder)}" if data.folder else ""
+    copied = f", read from a local folder {code(data.path)}" if data.path else ""
     sizes = ", ".join(f"{count:,} {escape(split)}" for split, count in data.examples.items())
+    commit = [f"- Code: commit {code(study.commit)}"] if study.commit else []
     lines = [
         f"- Data: {escape(data.name)} ({code(data.source)}{revision}{copied}); examples: {sizes}",
-        *([f"- Splits: {escape(data.splits)}"] if data.splits else []),
+        *([f"- Splits: {escape(splits_in_words(data.roles, data.unused))}"] if data.roles else []),
         f"- Base model: {code(_backbone(model))}" + (", frozen" if _frozen(model) else ""),
         f"- Study: {code(study.study)} ({code(study.name)}), selected by {escape(study.metric)} on validation"
         + (f"; arm {code(study.arm)}" if study.arm else "; found by its search"),
+        *commit,
     ]
-    if study.commit:
-        lines.append(f"- Code: commit {code(study.commit)}")
     return "\n".join(["## Trained on", "", *lines])
 
 

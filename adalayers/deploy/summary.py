@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +13,7 @@ from adalayers.errors import BadInput
 from adalayers.installed import own_module
 from adalayers.results.files import BEST, STUDY, TRIALS, read_trials
 from adalayers.results.intervals import mean_interval
-from adalayers.results.study_file import StudyFile, from_json, read_study, splits_in_words
+from adalayers.results.study_file import DatasetRecord, StudyFile, from_json, read_study
 from adalayers.storage.folder import Folder
 from adalayers.tasks.kinds import KINDS
 from adalayers.tasks.metrics import bounds
@@ -36,18 +36,6 @@ class ScoreSummary:
 
 
 @dataclass(frozen=True)
-class DatasetSummary:
-    """The data of a study; examples: by split; splits: what each is of the source; folder: name of a local copy."""
-
-    name: str
-    source: str
-    examples: dict[str, int]
-    revision: str | None = None
-    splits: str = ""
-    folder: str = ""
-
-
-@dataclass(frozen=True)
 class StudySummary:
     """What a study says of its best model.
 
@@ -55,6 +43,7 @@ class StudySummary:
         arm:              the configuration that it is one seed of; empty for one of the search
         metric:           the score that selected it
         layer_parameters: of a layer of the base model; 0 where nobody counted
+        dataset:          its `path` the name of a local copy alone
         commit:           of the code
     """
 
@@ -64,7 +53,7 @@ class StudySummary:
     arm: str
     metric: str
     layer_parameters: int
-    dataset: DatasetSummary
+    dataset: DatasetRecord
     scores: tuple[ScoreSummary, ...]
     commit: str | None = None
 
@@ -118,47 +107,34 @@ def study_summary(folder: str | Path, about: Mapping[str, Any]) -> StudySummary 
         floored = own_module("reports.reading.load").with_floor(trials, study.request.metric, baseline)
         rows = own_module("reports.tables.arms").confirmed(floored)
         rows = rows[rows["arm"] == row["arm"]]
-    dataset = study.environment.dataset
+    environment = study.environment
+    local = Path(environment.dataset.path)
     return StudySummary(
         study=study.study,
         name=study.name,
         smoke=study.runs.smoke,
         arm=str(row["arm"]),
         metric=study.request.metric,
-        layer_parameters=study.environment.backbone.layer_parameters or 0,
-        dataset=DatasetSummary(
-            dataset.name,
-            dataset.source,
-            dataset.examples,
-            dataset.revision,
-            splits_in_words(dataset.roles, dataset.unused),
-            Path(dataset.path).name if Path(dataset.path).is_absolute() else "",
-        ),
+        layer_parameters=environment.backbone.layer_parameters,
+        dataset=replace(environment.dataset, path=local.name if local.is_absolute() else ""),
         scores=_scores(study, row, rows),
-        commit=study.environment.git.commit,
+        commit=environment.git.commit,
     )
 
 
 def _scores(study: StudyFile, row: pd.Series, seeds: pd.DataFrame) -> tuple[ScoreSummary, ...]:
-    """Return the scores of a trial next to those of its arm, the study's metric first."""
+    """Return the scores of a trial next to those of its arm, as pages have them, the study's metric first."""
     kind = KINDS.get(study.environment.dataset.kind)
-    metrics = dict.fromkeys((study.request.metric, *(kind.metrics_of(()) if kind else ())))
-    completed = seeds["status"] == "completed"
-    return tuple(
-        _score(
-            split,
-            metric,
-            float(row[column]),
-            seeds[column].where(completed | (metric == study.request.metric)),
-        )
-        for prefix, split in (("test", "test"), ("val", "validation"))
-        for metric in metrics
-        if (column := f"{prefix}/{metric}") in seeds and not pd.isna(row[column])
-    )
-
-
-def _score(split: str, metric: str, value: float, seeds: pd.Series) -> ScoreSummary:
-    """Return a score with mean, interval and number over seeds, as pages have them."""
-    over = mean_interval(seeds.astype(float), limits=bounds(metric))
-    mean = value if over.mean is None else over.mean
-    return ScoreSummary(split, metric, value, mean, over.n, over.low, over.high)
+    summaries, completed = [], seeds["status"] == "completed"
+    for prefix, split in (("test", "test"), ("val", "validation")):
+        for metric in dict.fromkeys((study.request.metric, *(kind.metrics_of(()) if kind else ()))):
+            column = f"{prefix}/{metric}"
+            if column not in seeds or pd.isna(row[column]):
+                continue
+            value = float(row[column])
+            # The selection metric has a score of seeds that diverged, too.
+            of_seeds = seeds[column].where(completed | (metric == study.request.metric)).astype(float)
+            over = mean_interval(of_seeds, limits=bounds(metric))
+            mean = value if over.mean is None else over.mean
+            summaries.append(ScoreSummary(split, metric, value, mean, over.n, over.low, over.high))
+    return tuple(summaries)
