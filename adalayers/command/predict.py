@@ -23,7 +23,6 @@ from adalayers.deploy.predictor import Predictor, Words
 from adalayers.deploy.summary import study_of
 from adalayers.deploy.task import TrainedTask
 from adalayers.errors import BadInput
-from adalayers.escaping import CONTROL_CHARACTERS
 from adalayers.models.model import FusionModel
 from adalayers.models.saved import base_model_source
 from adalayers.storage.hub import first_line
@@ -34,9 +33,6 @@ Form = Literal["text", "jsonl"]
 
 AT_ONCE = 256
 """Lines that are read, and answered in the order of their length, before any is printed."""
-
-LONGEST = 1_000_000
-"""Bytes of a line: a base model reads a few thousand of them."""
 
 
 def predict(
@@ -139,33 +135,16 @@ def _texts(stream: Iterable[bytes]) -> Iterator[tuple[int, str]]:
     rate, empty = Rate("predict", "kB"), 0
     reader = stream if isinstance(stream, io.BufferedReader) else None
     total = os.fstat(reader.fileno()).st_size if reader else 0  # 0 of a pipe and a terminal
-    try:
-        for number, line in enumerate(_lines(stream), start=1):
-            if reader and total:
-                rate(reader.tell() // 1000, max(1, total // 1000))
-            text = line.decode("utf-8", errors="replace").strip("\ufeff\r\n")
-            if text.strip():
-                yield number, text
-            else:
-                empty += 1
-    except OSError as error:
-        raise BadInput(
-            f"wanted lines of text, reading them failed ({error.strerror}); check the file"
-        ) from error
+    for number, line in enumerate(stream, start=1):
+        text = line.decode("utf-8", errors="replace").strip("\ufeff\r\n")
+        if text.strip():
+            yield number, text
+        else:
+            empty += 1
+        if reader and total:
+            rate(reader.tell() // 1000, max(1, total // 1000))
     if empty:
         logger.warning(f"{empty} lines without a word were left out")
-
-
-def _lines(stream: Iterable[bytes]) -> Iterator[bytes]:
-    """Yield lines. Raises `BadInput` for one that is longer than any text: the rest of it is not read."""
-    read = getattr(stream, "readline", None)
-    bounded = stream if read is None else iter(lambda: read(LONGEST + 1), b"")
-    for number, line in enumerate(bounded, start=1):
-        if len(line) > LONGEST:
-            raise BadInput(
-                f"wanted a text a line, of at most {LONGEST:,} bytes, line {number} is longer; break it into lines"
-            )
-        yield line
 
 
 def _print_text(number: int, text: str, answers: Mapping[str, Prediction]) -> None:
@@ -174,9 +153,7 @@ def _print_text(number: int, text: str, answers: Mapping[str, Prediction]) -> No
 
 def _print_json(number: int, text: str, answers: Mapping[str, Prediction]) -> None:
     tasks = {name: asdict(answer) for name, answer in answers.items()}
-    ascii_alone = not (sys.stdout.encoding or "utf-8").lower().startswith("utf")
-    line = json.dumps({"line": number, "text": text, "tasks": tasks}, ensure_ascii=ascii_alone)
-    print(CONTROL_CHARACTERS.sub(lambda match: f"\\u{ord(match[0]):04x}", line))
+    show(json.dumps({"line": number, "text": text, "tasks": tasks}))
 
 
 _PRINT: dict[Form, Callable[[int, str, Mapping[str, Prediction]], None]] = {

@@ -138,14 +138,6 @@ def test_several_texts_are_all_answered(made, predict):
     assert [json.loads(line)["text"] for line in said.splitlines()] == ["the cat sleeps", "the dogs eats"]
 
 
-def test_a_line_longer_than_any_text_is_not_read_whole(made, predict, tmp_path):
-    file = tmp_path / "texts.txt"
-    file.write_bytes(b"the cat sleeps\n" + b"x" * 1_000_001)
-    for path, line in ((file, 2), ("/dev/zero", 1)):
-        said = predict(made["text"].best, "--file", path, code=2).err
-        assert f"of at most 1,000,000 bytes, line {line} is longer" in said
-
-
 def test_the_command_reads_standard_input(made, predict, monkeypatch):
     monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(b"the cat sleeps\nthe dogs eats\n")))
     assert len(predict(made["text"].best, "--format", "jsonl").out.splitlines()) == 2
