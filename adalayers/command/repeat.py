@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import dataclasses
 import math
-from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import torch
@@ -68,22 +67,15 @@ def repeat(
             f"make its row {here}; name the same ones with --backbone, --dataset and --data-dir, or restore {TRIALS} "
             "from a copy if the row was edited"
         )
-    confirmed = row["stage"] == "confirm"
-    scores = _scores(
-        row, study.request.metric, ("val", "test") if confirmed and "test" in data.splits else ("val",)
-    )
     torch.set_num_threads(1)
     torch.set_flush_denormal(True)  # as a study's workers
     device = "cuda" if torch.cuda.is_available() else "cpu"
-    again = train(config, data, seed=seed, test=confirmed, device=device).row
-    if renamed := [name for name in scores if name not in again]:
-        raise BadInput(
-            f"wanted scores that a trial has, {TRIALS} has {renamed[0]}, which this one has not when it is trained "
-            "again; restore the file from a copy"
-        )
+    again = train(config, data, seed=seed, test=row["stage"] == "confirm", device=device).row
+    scores = {name: float(score) for name, score in again.items() if name.startswith(("val/", "test/"))}
+    before = {name: _number(row.get(name, "")) for name in scores}
     for name, score in scores.items():
-        show(f"{name:<24} {score:.6f}  again {float(again[name]):.6f}")
-    same = all(score == float(again[name]) for name, score in scores.items())
+        show(f"{name:<24} {before[name]:.6f}  again {score:.6f}")
+    same = before == scores
     if row.get("predictions") and "predictions" in again:
         same = same and row["predictions"] == again["predictions"]
     there = study.environment.machine
@@ -95,26 +87,11 @@ def repeat(
     return SAME if same else OTHER
 
 
-def _scores(row: Mapping[str, str], metric: str, splits: Sequence[str]) -> dict[str, float]:
-    """Return a row's scores on some splits, by column; that by which models are chosen is among them.
-
-    Raises:
-        BadInput: One is no number.
-    """
-    scores = {}
-    for name in (*(f"{split}/{metric}" for split in splits), *row):
-        if name.partition("/")[0] in splits:
-            given = row.get(name, "no such column")
-            try:
-                scores[name] = float(given)
-            except ValueError:
-                scores[name] = math.nan
-            if not math.isfinite(scores[name]):
-                raise BadInput(
-                    f"wanted a number as {name} of {row['trial_id']} in {TRIALS}, to compare with, got {given!r}; "
-                    "restore the file from a copy"
-                )
-    return scores
+def _number(text: str) -> float:
+    try:
+        return float(text)
+    except ValueError:
+        return math.nan
 
 
 def _request(
