@@ -12,11 +12,10 @@ Result      so far, MiniLM (docs/answers.md): on IMDB neither a full graph nor a
 """
 
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any
 
 from adalayers.command.main import main
-from adalayers.comparisons import Comparison, PlannedArm, pair
 from adalayers.errors import unknown
 from adalayers.study import Arm, Defaults, Design, Flag, Page, Setting, Study
 
@@ -52,11 +51,6 @@ def arms(setting: Setting) -> tuple[list[Arm], list[str]]:
     ]
 
 
-def comparisons(arms: Sequence[PlannedArm], factors: Sequence[str], control: str) -> list[Comparison]:
-    """Return each arm against the proposed one."""
-    return [pair(arm.name, control) for arm in arms if arm.name != control]
-
-
 def paper(name: str) -> str:
     """Return the name. Raises `BadInput` for one that has no table."""
     if name not in PAPERS:
@@ -67,7 +61,7 @@ def paper(name: str) -> str:
 STUDY = Study(
     name="reproduce",
     question="Does a graph of layers beat the other ways to read one vector per text and layer, as published?",
-    design=Design(arms=arms, comparisons=comparisons),
+    design=Design(arms=arms),
     page=Page(
         method={
             "The arms": (

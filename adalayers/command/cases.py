@@ -173,25 +173,20 @@ def _configs(plan: StudyPlan, shape: Shape) -> list[TrialConfig]:
     """Return configurations that read all hidden states that the trials of a plan do."""
     configs = [arm.config for arm in plan.arms]
     for search in plan.searches:
-        configs.append(search.base)
-        domains = {name: search.space.domains.get(name) for name in ("stream", "hidden_states", "final_norm")}
+        domains = search.space.domains
         choices = {
             name: [*getattr(domain, "categories", ()), *search.space.grid.get(name, ())]
             for name, domain in domains.items()
         }
-        searched = {name: values for name, values in choices.items() if values}
-        for values in itertools.product(*searched.values()):
-            config = with_overrides(search.base, dict(zip(searched, values, strict=True)))
+        reading = [name for name in ("stream", "hidden_states", "final_norm") if choices.get(name)]
+        together = itertools.product(*(choices[name] for name in reading))
+        # Whether one vector of a text is all that is read may depend on any other choice.
+        apart = ({name: value} for name, values in choices.items() for value in values)
+        for values in itertools.chain((dict(zip(reading, each, strict=True)) for each in together), apart):
             with contextlib.suppress(BadInput):  # a choice of the grid that this backbone does not have
+                config = with_overrides(search.base, values)
                 config.states(shape)
                 configs.append(config)
-        # Whether one vector of a text is all that is read may depend on any other choice.
-        for name, domain in search.space.domains.items():
-            for value in (*getattr(domain, "categories", ()), *search.space.grid.get(name, ())):
-                with contextlib.suppress(BadInput):
-                    config = with_overrides(search.base, {name: value})
-                    config.states(shape)
-                    configs.append(config)
     return [*configs, plan.base] if plan.searches else configs
 
 

@@ -7,7 +7,6 @@ import errno
 import io
 import logging
 import os
-import re
 import sys
 from collections.abc import Callable
 from typing import NoReturn
@@ -21,9 +20,6 @@ logger = logging.getLogger(__name__)
 
 DONE, MOST_FAILED, BAD_INPUT, BROKEN_PIPE = 0, 1, 2, 141
 """Exit codes; the last one as a shell has it of SIGPIPE."""
-
-
-_LONG_WORD = re.compile(r"\S{200,}")
 
 
 class Parser(argparse.ArgumentParser):
@@ -50,7 +46,7 @@ def run_command(command: Callable[[], int]) -> int:
             code = ended.code if isinstance(ended.code, int) else DONE
         sys.stdout.flush()
     except BadInput as error:
-        logger.error(f"error: {_LONG_WORD.sub(_shortened, str(error))}")
+        logger.error(f"error: {error}")
         return BAD_INPUT
     except KeyboardInterrupt:
         logger.error("interrupted")
@@ -67,11 +63,6 @@ def run_command(command: Callable[[], int]) -> int:
         )
         return BAD_INPUT
     return code
-
-
-def _shortened(word: re.Match[str]) -> str:
-    """Return the beginning and the end of a word: a message shall not be as long as what was typed."""
-    return f"{word[0][:100]}…{word[0][-50:]}"
 
 
 def _drop_output() -> None:
