@@ -135,14 +135,19 @@ def _texts(stream: Iterable[bytes]) -> Iterator[tuple[int, str]]:
     rate, empty = Rate("predict", "kB"), 0
     reader = stream if isinstance(stream, io.BufferedReader) else None
     total = os.fstat(reader.fileno()).st_size if reader else 0  # 0 of a pipe and a terminal
-    for number, line in enumerate(stream, start=1):
-        text = line.decode("utf-8", errors="replace").strip("\ufeff\r\n")
-        if text.strip():
-            yield number, text
-        else:
-            empty += 1
-        if reader and total:
-            rate(reader.tell() // 1000, max(1, total // 1000))
+    try:
+        for number, line in enumerate(stream, start=1):
+            text = line.decode("utf-8", errors="replace").strip("\ufeff\r\n")
+            if text.strip():
+                yield number, text
+            else:
+                empty += 1
+            if reader and total:
+                rate(reader.tell() // 1000, max(1, total // 1000))
+    except OSError as error:
+        raise BadInput(
+            f"wanted lines of text, reading them failed ({error.strerror}); check the file"
+        ) from error
     if empty:
         logger.warning(f"{empty} lines without a word were left out")
 

@@ -13,7 +13,6 @@ from torch import Tensor
 from adalayers.backbones import loading
 from adalayers.backbones.sources import BackboneSource
 from adalayers.backbones.tokens import load_tokenizer
-from adalayers.deploy.attached import attach
 from adalayers.deploy.predictions import Prediction, prediction_of, task_kind
 from adalayers.deploy.tokenized import TokenizedText, tokenize_texts, tokenize_words
 from adalayers.errors import BadInput
@@ -60,13 +59,6 @@ class Predictor:
                 raise BadInput(
                     f"wanted tasks that read one text, {name!r} reads pairs of texts; leave it out"
                 )
-            if beyond := {state.stream for state in task.live()} - {
-                stream.name for stream in source.streams_read
-            }:
-                raise BadInput(
-                    f"wanted tasks over the {source.streams_read[0].name} of {source.name}, {name!r} reads its "
-                    f"{', '.join(sorted(beyond))}; run the base model yourself, with adalayers.attach"
-                )
         self.device = device or torch.device("cpu")
         self.tasks = {name: task.to(self.device) for name, task in tasks.items()}
         self.max_length = min(source.max_length, max_length or MOST_TOKENS)
@@ -74,11 +66,9 @@ class Predictor:
         self.cut = 0
         self.tokenizer = load_tokenizer(source)
         self._own = [name for name, task in self.tasks.items() if task.config.base_model != "frozen"]
-        shared = {name: task for name, task in self.tasks.items() if name not in self._own}
-        self._base = loading.load(source).to(self.device) if shared else None
-        self._shared = shared
-        hooked = self._base is not None and not self._base.family.shared  # no hook tells shared layers apart
-        self._attached = attach(self._base.model, **shared) if hooked and self._base else None
+        self._shared = {name: task for name, task in self.tasks.items() if name not in self._own}
+        read = {state for task in self._shared.values() for state in task.live()}
+        self._base = loading.load(source.reads(read)).to(self.device) if read else None
 
     @property
     def whole(self) -> bool:
@@ -123,16 +113,10 @@ class Predictor:
             ids = torch.full(mask.shape, self._base.pad_id)
             ids[mask] = flat
             ids, mask = ids.to(self.device), mask.to(self.device)
-            if self._attached is not None:
-                self._base.model(input_ids=ids, attention_mask=mask.long())
-                yield from self._attached.outputs().items()
-            else:
-                states = self._base(ids, mask.long())
-                for name, task in self._shared.items():
-                    outputs = task(
-                        {state: states[state][mask] for state in task.live()}, torch.tensor(lengths)
-                    )
-                    yield name, outputs.split(lengths) if task.shape.per_token else outputs
+            states = {state: values[mask] for state, values in self._base(ids, mask.long()).items()}
+            for name, task in self._shared.items():
+                outputs = task({state: states[state] for state in task.live()}, torch.tensor(lengths))
+                yield name, outputs.split(lengths) if task.shape.per_token else outputs
         for name in self._own:
             task = self.tasks[name]
             tokens = SimpleNamespace(
