@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 import inspect
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 import torch
@@ -16,7 +16,7 @@ from adalayers.deploy.streaming_sum import StreamingSum
 from adalayers.errors import BadInput
 from adalayers.models.model import FusionModel
 from adalayers.states import State
-from adalayers.tensors.ragged import to_device
+from adalayers.tensors.ragged import to_device, token_batches
 
 HEAD_TOKENS, HEAD_TOKENS_GPU = 512, 8192
 """Tokens, padding included, that a head reads at once: few enough to need less memory than a base model's layer."""
@@ -145,24 +145,26 @@ class PassRecorder:
                 "then ask"
             )
         task, is_token = self.tasks[name], self._token_mask()
-        lengths, order = is_token.sum(dim=1).sort(stable=True)  # similar lengths together: heads pad less
-        rows = torch.arange(is_token.numel()).view(is_token.shape)[order][is_token[order]]
+        device, lengths = _device(task), is_token.sum(dim=1)
+        rows = torch.arange(is_token.numel()).view(is_token.shape)
         recorded = {key: self._flat(key) for key in self._unsummed_states.get(name, [name])}
-        ends = lengths.cumsum(dim=0).tolist()
-        parts = []
-        with torch.autocast(_device(task).type, enabled=False):
-            for first, last in _head_groups(lengths.tolist(), _device(task)):
-                group_rows = rows[ends[first] - int(lengths[first]) : ends[last - 1]]
+        parts, places = [], []
+        with torch.autocast(device.type, enabled=False):
+            for batch in token_batches(
+                lengths.numpy(), HEAD_TOKENS_GPU if device.type == "cuda" else HEAD_TOKENS
+            ):
+                sequences = torch.from_numpy(batch)
+                group_rows = rows[sequences][is_token[sequences]]
                 group = {
                     key: values.index_select(0, to_device(group_rows, values.device))
                     for key, values in recorded.items()
                 }
-                parts.append(self._outputs(name, group, lengths[first:last]).float())
+                parts.append(self._outputs(name, group, lengths[sequences]).float())
+                places.append(group_rows if task.shape.per_token else sequences)
         outputs = torch.cat(parts)
-        if not task.shape.per_token:
-            return torch.empty_like(outputs).index_copy_(0, to_device(order, outputs.device), outputs)
-        padded = outputs.new_zeros(is_token.numel(), outputs.shape[-1])
-        return padded.index_copy_(0, to_device(rows, outputs.device), outputs).view(*is_token.shape, -1)
+        shape = is_token.shape if task.shape.per_token else is_token.shape[:1]
+        whole = outputs.new_zeros(shape.numel(), outputs.shape[-1])
+        return whole.index_copy_(0, to_device(torch.cat(places), outputs.device), outputs).view(*shape, -1)
 
     def _flat(self, key: str | State) -> Float[Tensor, "rows width"]:
         """Return a task's sum, or a hidden state, over all recorded passes: sequences end to end, padding included."""
@@ -192,16 +194,6 @@ class PassRecorder:
         if not is_token.any(dim=1).all():
             raise BadInput("wanted at least one token of every sequence, one is all padding; leave it out")
         return is_token
-
-
-def _head_groups(lengths: list[int], device: torch.device) -> Iterator[tuple[int, int]]:
-    """Yield (first, last + 1) of the sequences, sorted by length, that a head reads at once."""
-    most, first = HEAD_TOKENS_GPU if device.type == "cuda" else HEAD_TOKENS, 0
-    for last, longest in enumerate(lengths):
-        if last > first and (last + 1 - first) * longest > most:
-            yield first, last
-            first = last
-    yield first, len(lengths)
 
 
 def _forget_on_reorder(cache: Any, recorder: PassRecorder) -> None:
