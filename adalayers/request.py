@@ -33,8 +33,7 @@ def flag(help: str, default: Any = None, metavar: str = "N", **more: Any) -> Any
         more: Bounds `least` and `most` (included), `above` (excluded, and finite); `several`: the flag takes several
             values, each of which makes a record; `choices`: the values there are, where the type does not say;
             `refused`: value -> why it is none; `option`: the flag's name where it is not the field's; `absent`: what
-            a study had before there was the flag, where that is not the default; `followed`: the flag that did its
-            work then, so that a study with that one cannot go on.
+            a study had before there was the flag, where that is not the default.
     """
     return field(default=default, metadata={"help": help, "metavar": metavar, **more})
 
@@ -92,7 +91,6 @@ class DataRequest:
     test_examples: int | None = flag(
         "at most this many for test (default: all: they are cheaper than seeds)",
         least=1,
-        followed="eval_examples",
     )
     max_length: int = flag("tokens a text is cut to (default: %(default)s)", 256, least=3, most=1_000_000)
     precision: Precision = flag(

@@ -68,8 +68,7 @@ def opened(folder: Folder, identity: Mapping[str, Any]) -> StudyFile:
 
     Raises:
         BadInput: Where the folder holds another study, naming the first difference, where it holds the trials of one
-            that nothing tells of, where what tells of it cannot be read, and where a flag that it lacks had no one
-            value then.
+            that nothing tells of, and where what tells of it cannot be read.
     """
     if not folder.exists(STUDY):
         if folder.exists(TRIALS):
@@ -90,7 +89,7 @@ def opened(folder: Folder, identity: Mapping[str, Any]) -> StudyFile:
         raise _another(folder, "study", folder.parent().name, study.study)
     stored, wanted = study.request.flags, to_json(identity)
     for name in {**stored, **wanted}:
-        there, now = stored[name] if name in stored else _before(name, stored, folder), wanted.get(name)
+        there, now = stored[name] if name in stored else _before(name), wanted.get(name)
         if there != now and not (there in NOTHING and now in NOTHING):
             raise _another(folder, name, now, there)
     return study
@@ -146,21 +145,12 @@ def _differing(before: StudyFile, prepared: Prepared) -> str:
     return ", ".join(sizes)
 
 
-def _before(name: str, stored: Mapping[str, Any], folder: Folder) -> Any:
-    """Return what a study without a name had in its place. Raises `BadInput` where another flag had its work then."""
+def _before(name: str) -> Any:
+    """Return what a study without a name had in its place."""
     records = (DataRequest, StudyRequest, Flags)
     known = (each for record in records for each in dataclasses.fields(record) if each.name == name)
-    if (flag := next(known, None)) is None:
-        return None
-    followed = flag.metadata.get("followed")
-    if followed and stored.get(followed) is not None:
-        option, other = (f"--{each.replace('_', '-')}" for each in (name, followed))
-        raise BadInput(
-            f"wanted a study that says its {option}, {folder.uri} holds one from before there was this flag, when "
-            f"{other} {stored[followed]} cut both: it must have been {option} {stored[followed]}; its page can be made "
-            f"again, but it cannot go on: {WAYS_OUT}"
-        )
-    return to_json(flag.metadata.get("absent", flag.default))
+    flag = next(known, None)
+    return None if flag is None else to_json(flag.metadata.get("absent", flag.default))
 
 
 def smallest_effect(folder: Folder, before: StudyFile, wanted: float | None, metric: str) -> float:

@@ -108,18 +108,6 @@ def test_a_name_that_the_file_lacks_stands_for_what_was_so_before_there_was_one(
             opened(folder_with(tmp_path / "other", without(of(), name)), of(*argv))
 
 
-@pytest.mark.parametrize("argv", [[], ["--test-examples", "9"]])
-def test_a_study_whose_test_split_was_cut_by_another_flag_does_not_go_on(tmp_path, of, argv):
-    """Before there was --test-examples, --eval-examples cut test as well."""
-    folder = folder_with(tmp_path, without(of("--eval-examples", "9"), "test_examples"))
-    with pytest.raises(BadInput, match=r"it must have been --test-examples 9; .*--label.*--fresh"):
-        opened(folder, of("--eval-examples", "9", *argv))
-    whole = folder_with(tmp_path / "whole", without(of(), "test_examples"))
-    assert opened(whole, of()).id == "it"
-    with pytest.raises(BadInput, match=r"with test_examples = 9, .* holds one with test_examples = None"):
-        opened(whole, of("--test-examples", "9"))
-
-
 @pytest.fixture(scope="module")
 def prepared(world):
     return prepare(flags_of(world).requests[0])
