@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Sequence
-from dataclasses import KW_ONLY, dataclass
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import KW_ONLY, dataclass, replace
 from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
@@ -106,21 +106,15 @@ class Encoded:
         """Return the token ids of `examples` [m], in that order."""
         tokens = ragged_index(self.offsets, examples)
         words = None if self.word_offsets is None else ragged_index(self.word_offsets, examples)
-
-        def rows(column: np.ndarray | None, index: np.ndarray | None) -> Any:
-            return None if column is None or index is None else column[index]
-
-        return Encoded(
-            self.input_ids[tokens],
-            _ends(np.diff(self.offsets)[examples]),
-            rows(self.word_starts, words),
-            None if self.word_offsets is None else _ends(np.diff(self.word_offsets)[examples]),
-            rows(self.cut, examples),
-            rows(self.lost_words, examples),
-            rows(self.special, tokens),
-            word_ends=rows(self.word_ends, words),
-            token_types=rows(self.token_types, tokens),
-            char_spans=rows(self.char_spans, tokens),
+        index = dict.fromkeys(("input_ids", "special", "token_types", "char_spans"), tokens)
+        index |= dict.fromkeys(("cut", "lost_words"), examples)
+        if words is not None:
+            index |= dict.fromkeys(("word_starts", "word_ends"), words)
+        columns = {name: getattr(self, name) for name in index}
+        taken = {name: column[index[name]] for name, column in columns.items() if column is not None}
+        word_offsets = None if self.word_offsets is None else _ends(np.diff(self.word_offsets)[examples])
+        return replace(
+            self, offsets=_ends(np.diff(self.offsets)[examples]), word_offsets=word_offsets, **taken
         )
 
 
@@ -156,37 +150,19 @@ def encode(
     ids, special, types = (list[np.ndarray]() for _ in range(3))
     starts, ends, spans = (list[np.ndarray]() for _ in range(3))
     cut, lost = (list[int]() for _ in range(2))
-    spaced = presplit and _wants_space(tokenizer)
-    for first in range(0, len(inputs), _ENCODE_CHUNK):
-        chunk: list[Any] = inputs[first : first + _ENCODE_CHUNK]
-        if spaced:
-            chunk = [[f" {word}" if word[:1] not in ("", " ") else word for word in words] for words in chunk]
-        batch = tokenizer(
-            [first for first, _ in chunk] if paired else chunk,
-            [second for _, second in chunk] if paired else None,
-            is_split_into_words=presplit,
-            truncation=True,
-            max_length=max_length,
-            padding=False,
-            return_attention_mask=False,
-            return_token_type_ids=typed,
-            return_special_tokens_mask=True,
-        )
-        ids.extend(np.asarray(row, dtype=np.int32) for row in batch["input_ids"])
-        special.extend(np.asarray(row, dtype=np.bool_) for row in batch["special_tokens_mask"])
-        cut.extend(len(encoding.overflowing) > 0 for encoding in batch.encodings)
+    for given, encoding in zip(inputs, _encodings(tokenizer, inputs, max_length), strict=True):
+        ids.append(np.asarray(encoding.ids, dtype=np.int32))
+        special.append(np.asarray(encoding.special_tokens_mask, dtype=np.bool_))
+        cut.append(len(encoding.overflowing) > 0)
         if typed:
-            types.extend(np.asarray(row, dtype=np.int8) for row in batch["token_type_ids"])
+            types.append(np.asarray(encoding.type_ids, dtype=np.int8))
         if char_spans:
-            spans.extend(
-                np.array(encoding.offsets, dtype=np.int64).reshape(-1, 2) for encoding in batch.encodings
-            )
+            spans.append(np.array(encoding.offsets, dtype=np.int64).reshape(-1, 2))
         if presplit:
-            lost.extend(map(_lost_words, batch.encodings))
-            for i, words in enumerate(chunk):
-                first_tokens, last_tokens = _word_tokens(batch.word_ids(i), len(words))
-                starts.append(first_tokens)
-                ends.append(last_tokens)
+            lost.append(_lost_words(encoding))
+            first_tokens, last_tokens = _word_tokens(encoding.word_ids, len(given))
+            starts.append(first_tokens)
+            ends.append(last_tokens)
     empty = [i for i, row in enumerate(ids) if not len(row)]
     if empty:
         raise BadInput(
@@ -208,6 +184,25 @@ def encode(
         token_types=joined(types, np.int8) if any(row.any() for row in types) else None,
         char_spans=np.concatenate([np.zeros((0, 2), np.int64), *spans]) if char_spans else None,
     )
+
+
+def _encodings(tokenizer: PreTrainedTokenizerFast, inputs: Sequence[Any], max_length: int) -> Iterator[Any]:
+    """Yield what the tokeniser makes of each input, as it does itself, some at a time."""
+    paired, presplit = (bool(inputs) and isinstance(inputs[0], kind) for kind in (tuple, list))
+    spaced = presplit and _wants_space(tokenizer)
+    for first in range(0, len(inputs), _ENCODE_CHUNK):
+        chunk = inputs[first : first + _ENCODE_CHUNK]
+        if spaced:
+            chunk = [[f" {word}" if word[:1] not in ("", " ") else word for word in words] for words in chunk]
+        firsts, seconds = zip(*chunk, strict=True) if paired else (chunk, None)
+        yield from tokenizer(
+            list(firsts),
+            list(seconds) if seconds else None,
+            is_split_into_words=presplit,
+            truncation=True,
+            max_length=max_length,
+            return_special_tokens_mask=True,
+        ).encodings
 
 
 def _word_tokens(word_ids: list[int | None], n_words: int) -> tuple[np.ndarray, np.ndarray]:
