@@ -116,9 +116,6 @@ def _add_cache(parser: argparse.ArgumentParser) -> None:
         help="remove these; * and ? stand for any characters",
     )
     parser.add_argument(
-        "--unused-days", type=float, metavar="N", help="remove what no study has used for so many days"
-    )
-    parser.add_argument(
         "--keep-gb", type=float, metavar="N", help="remove what was used longest ago until this much is left"
     )
     parser.add_argument("--dry-run", action="store_true", help="say what would be removed, and leave it")

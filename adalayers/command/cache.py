@@ -13,8 +13,6 @@ from adalayers.console.progress import duration, show, size
 from adalayers.errors import BadInput, CannotWrite
 from adalayers.features.store import META, PROGRESS, USED, checked, reading, try_exclusive
 
-DAY = 86400.0
-
 
 @dataclass(frozen=True)
 class CacheEntry:
@@ -45,13 +43,11 @@ class Removal:
 
     Attributes:
         names: Names of stores, or patterns with * and ?.
-        unused_days: Stores not used for so many days.
         keep_gb: Those used longest ago, until so many gigabytes are left.
         dry_run: Say what would be removed, and leave it.
     """
 
     names: tuple[str, ...] = ()
-    unused_days: float | None = None
     keep_gb: float | None = None
     dry_run: bool = False
 
@@ -62,13 +58,12 @@ def list_or_remove(root: Path, removal: Removal) -> None:
     Raises:
         BadInput: If a limit is below 0, no store has such a name, or `root` is a file.
     """
-    for flag, value in (("unused-days", removal.unused_days), ("keep-gb", removal.keep_gb)):
-        if value is not None and not value >= 0:
-            raise BadInput(f"wanted --{flag} of at least 0, got {value:g}; raise it")
+    if removal.keep_gb is not None and not removal.keep_gb >= 0:
+        raise BadInput(f"wanted --keep-gb of at least 0, got {removal.keep_gb:g}; raise it")
     if root.exists() and not root.is_dir():
         raise BadInput(f"wanted the folder of the feature store, {root} is a file; name another --cache-dir")
     stores = entries(root)
-    if not removal.names and removal.unused_days is None and removal.keep_gb is None:
+    if not removal.names and removal.keep_gb is None:
         for entry in stores:
             show(_described(entry))
         show(f"{len(stores)} stores, {size(sum(entry.bytes for entry in stores))}, in {root}")
@@ -112,12 +107,8 @@ def _entry(folder: Path) -> CacheEntry:
 
 def _chosen(stores: list[CacheEntry], removal: Removal) -> list[CacheEntry]:
     """Return those of the stores, last used first, that one of the rules takes."""
-    now = time.time()
     left = [
-        entry
-        for entry in stores
-        if not any(fnmatch.fnmatchcase(entry.name, name) for name in removal.names)
-        and (removal.unused_days is None or now - entry.used <= removal.unused_days * DAY)
+        entry for entry in stores if not any(fnmatch.fnmatchcase(entry.name, name) for name in removal.names)
     ]
     while removal.keep_gb is not None and sum(entry.bytes for entry in left) > removal.keep_gb * 1e9:
         left.pop()

@@ -108,8 +108,7 @@ def describe(study: Study, case: Case, flags: Flags) -> str:
         + (f", {taken} taken from other studies" if taken else ""),
         "cache": f"{prepared.store_bytes / 1e6:.0f} MB in {flags.cache_dir}, all of test among it unless "
         f"--test-examples caps it; {there}",
-        "features": f"{features.mode}: {features.why}",
-        "store": "" if live else _store(case),
+        "features": f"{features.mode}: {features.why}; of each text {source.pooling or 'every token'}",
         "memory": f"about {memory / 1e9:.1f} GB for {concurrency} trials at a time; hidden states are shared",
         "disk": f"{missing_bytes(prepared, flags.cache_dir) / 1e6:.0f} MB of hidden states to come",
         "time": f"{extraction}; a trial at most {duration(max(each.values()))}; "
@@ -156,21 +155,6 @@ def _search_line(
     if completed >= wanted or len(searches) > 1:
         return line
     return f"{line}; about {completed} are trained to the end, which hyperparameters matter takes {wanted}"
-
-
-def _store(case: Case) -> str:
-    """Return what is stored of each text and layer, for which arms, and which would read less."""
-    prepared, shape = case.prepared, case.prepared.shape
-    if pooling := prepared.source.pooling:
-        return f"one vector of each text and layer ({pooling}): all arms read that alone"
-    by_pooling = [(arm.name, arm.config.pooling(shape)) for arm in case.plan.arms]
-    less = [f"{name} ({pooling})" for name, pooling in by_pooling if pooling]
-    rest = len(by_pooling) - len(less)
-    return (
-        f"every token, as {rest} arms read; one vector of each text would do for {', '.join(less)}"
-        if less
-        else ""
-    )
 
 
 def backbone_line(prepared: Prepared) -> str:

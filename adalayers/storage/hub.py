@@ -9,12 +9,10 @@ from __future__ import annotations
 import contextlib
 import os
 import re
-import socket
 import threading
 import warnings
 from collections.abc import Iterator
 from pathlib import Path
-from urllib.parse import urlsplit
 
 from adalayers.errors import BadInput, local_path
 from adalayers.storage.redaction import foreign, redacted
@@ -74,20 +72,18 @@ def looked_for(names: list[str], data_dir: str | Path | None) -> str:
 
 def require_hub(what: str) -> None:
     """Raise `BadInput` unless the hub answers within `PROBE_SECONDS`; `what` is what is wanted of it."""
+    from huggingface_hub import get_session
+
     if os.environ.get("HF_HUB_OFFLINE", "").upper() in {"1", "TRUE", "YES", "ON"}:
         raise _out_of_reach(what, "HF_HUB_OFFLINE is set")
-    address = _address("HF_ENDPOINT", os.environ.get("HF_ENDPOINT") or HUB)
-    proxy = next((name for name in ("HTTPS_PROXY", "https_proxy") if os.environ.get(name)), None)
-    if proxy:
-        address = _address(proxy, os.environ[proxy])
-    place = f"the proxy of {proxy}" if proxy else address[0]
-    errors: list[OSError] = [TimeoutError("timed out")]
+    endpoint = os.environ.get("HF_ENDPOINT") or HUB
+    errors: list[Exception] = [TimeoutError("timed out")]
 
     def probe() -> None:
         try:
-            socket.create_connection(address, timeout=PROBE_SECONDS).close()
+            get_session().head(endpoint, timeout=PROBE_SECONDS)  # through a proxy, where one is set
             errors.clear()
-        except OSError as error:
+        except Exception as error:  # of many kinds: of addresses, names, proxies, certificates
             errors[:] = [error]
 
     # In a thread: each address of a name has that long, and looking the name up has no limit.
@@ -95,22 +91,11 @@ def require_hub(what: str) -> None:
     thread.start()
     thread.join(2 * PROBE_SECONDS)
     if errors:
-        raise _out_of_reach(what, f"{place}: {errors[0]}") from errors[0]
-
-
-def _address(variable: str, url: str) -> tuple[str, int]:
-    """Return the host and port of a URL. Raises `BadInput`, naming the variable, for one without, or a bad port."""
-    why = "it names no host"
-    try:
-        parts = urlsplit(url if "://" in url else f"http://{url}")
-        if host := (parts.hostname or "").encode("idna").decode():
-            return host, parts.port or (443 if parts.scheme == "https" else 80)
-    except ValueError as error:
-        why = str(error)
-    raise BadInput(
-        f"wanted {variable} to be an address such as https://host:443, got {redacted(url)!r} ({why}); fix it, or "
-        "unset it"
-    )
+        proxy = (
+            " through the proxy of HTTPS_PROXY" if {"HTTPS_PROXY", "https_proxy"} & os.environ.keys() else ""
+        )
+        why = f"{redacted(endpoint)}{proxy}: {first_line(errors[0])}"
+        raise _out_of_reach(what, why) from errors[0]
 
 
 @contextlib.contextmanager

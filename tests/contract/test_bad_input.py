@@ -1,7 +1,6 @@
 """Bad input ends with exit 2 before any trial, without a traceback, in a message whose first line suffices."""
 
-import socket
-
+import huggingface_hub
 import pytest
 
 from adalayers.command.main import main
@@ -78,19 +77,19 @@ def test_a_hub_out_of_reach_is_said_soon(tmp_path, capsys, monkeypatch):
     """It is asked once, with a time limit: the libraries' own retries, which take most of a minute, are not begun."""
     asked = []
 
-    def refuses(address, timeout=None, *rest, **more):
-        asked.append((address, timeout))
-        raise ConnectionRefusedError("nobody listens")
+    class Refuses:
+        def head(self, url, timeout):
+            asked.append((url, timeout))
+            raise ConnectionRefusedError("nobody listens")
 
     monkeypatch.delenv("HF_HUB_OFFLINE", raising=False)
-    monkeypatch.delenv("HTTPS_PROXY", raising=False)
-    monkeypatch.delenv("https_proxy", raising=False)
     monkeypatch.setenv("HF_ENDPOINT", "http://hub.example:9")
-    monkeypatch.setattr(socket, "create_connection", refuses)
+    monkeypatch.setattr("huggingface_hub.get_session", Refuses)
     message = refuse(["--backbone", "someone/some-model", "--output", str(tmp_path / "r")], capsys)
     assert "--data-dir" in message
     assert "local folder" in message
-    assert asked == [(("hub.example", 9), PROBE_SECONDS)]
+    assert asked == [("http://hub.example:9", PROBE_SECONDS)]
+    assert "http://hub.example:9: nobody listens" in message
     assert PROBE_SECONDS <= 5
 
 
@@ -105,7 +104,9 @@ def test_a_hub_out_of_reach_is_said_soon(tmp_path, capsys, monkeypatch):
 )
 def test_an_address_that_is_none(tmp_path, capsys, monkeypatch, variable, value):
     monkeypatch.delenv("HF_HUB_OFFLINE", raising=False)
+    monkeypatch.setattr("huggingface_hub.constants.HF_HUB_OFFLINE", False)
     monkeypatch.setenv(variable, value)
+    huggingface_hub.close_session()  # it has the environment of before
     argv = [
         "--backbone",
         "someone/some-model",
@@ -115,7 +116,8 @@ def test_an_address_that_is_none(tmp_path, capsys, monkeypatch, variable, value)
         str(tmp_path / "r"),
     ]
     message = refuse(argv, capsys)
-    assert f"wanted {variable} to be an address" in message
+    huggingface_hub.close_session()
+    assert "the Hugging Face hub, which is out of reach (" in message
     assert "geheim" not in message
 
 

@@ -57,12 +57,10 @@ def test_lists_size_age_and_key(root, capsys):
     [
         (["--remove", "minilm-aaa"], {"minilm-aaa"}),
         (["--remove", "minilm-*"], {"minilm-aaa", "minilm-bbb"}),
-        (["--unused-days", "30"], {"minilm-bbb"}),
-        (["--unused-days", "5"], {"minilm-bbb", "roberta-ccc"}),
         (["--keep-gb", "0.0032"], {"minilm-bbb"}),
         (["--keep-gb", "0.0012"], {"minilm-bbb", "roberta-ccc"}),
         (["--keep-gb", "1"], set()),
-        (["--remove", "minilm-aaa", "--unused-days", "30"], {"minilm-aaa", "minilm-bbb"}),
+        (["--remove", "minilm-aaa", "--keep-gb", "0.0005"], {"minilm-aaa", "minilm-bbb", "roberta-ccc"}),
     ],
 )
 def test_removes_by_name_age_and_size(root, rule, gone):
@@ -121,7 +119,7 @@ def test_a_store_that_another_process_reads_is_left(root, capsys, names):
         assert "left minilm-aaa: another process computes or reads it" in capsys.readouterr().out
         assert "minilm-aaa" in left(root)
         assert ("minilm-bbb" in left(root)) == (len(names) == 1 and names != ["*"])
-        assert main(["cache", "--cache-dir", str(root), "--unused-days", "0"]) == 0
+        assert main(["cache", "--cache-dir", str(root), "--keep-gb", "0"]) == 0
         assert left(root) == ["minilm-aaa", "somebody-elses"]
     assert main(["cache", "--cache-dir", str(root), "--remove", "minilm-aaa"]) == 0
     assert left(root) == ["somebody-elses"]

@@ -76,11 +76,11 @@ def test_a_dry_run_needs_no_weights_and_says_that_it_estimates(tmp_path, capsys)
     assert "on disk, no weights in its folder; 0.00 GB of memory, computes in float32" in said
     assert "time        without the base model's passes, as it is not loaded; a trial at most" in said
     assert re.search(r"cache +\d+ MB in .*, all of test among it unless --test-examples caps it", said)
-    assert "  store" not in said
+    assert "; of each text every token" in said
     of_texts = ("--set", "fusion=layer-set", "read_out=mean", "--dry-run")
     assert main(capacity.STUDY, NoPages, [*argv, *of_texts]) == 0
     said = capsys.readouterr().out
-    assert "store       one vector of each text and layer (mean): all arms read that alone" in said
+    assert "; of each text mean" in said
     assert re.search(r"cache +0 MB", said)
     assert not (tmp_path / "results").exists()
     assert main(STUDY, NoPages, argv) == 2
