@@ -207,6 +207,7 @@ class Flag:
     default:   returns what it is where it is not given, of the names of the datasets
     canonical: returns what it identifies the study by: an alias and a full id are one. Raises `BadInput`
     several:   whether it takes several names, which are one text with spaces between
+    choices:   the names there are; none: any
     """
 
     name: str
@@ -214,6 +215,7 @@ class Flag:
     default: Callable[[Sequence[str]], str]
     canonical: Callable[[str], str] = str
     several: bool = False
+    choices: tuple[str, ...] = ()
 
     @property
     def key(self) -> str:

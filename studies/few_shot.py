@@ -18,7 +18,6 @@ from typing import Any, Final
 
 from adalayers.command.main import main
 from adalayers.comparisons import Comparison, PlannedArm, Role, pair, planned_comparisons
-from adalayers.errors import unknown
 from adalayers.study import FACTORS, Arm, Defaults, Design, Factor, Flag, Page, Setting, Study, Tuning
 
 PROTOCOLS = ("part", "whole")
@@ -142,13 +141,6 @@ def _under(arm: PlannedArm) -> tuple[Any, ...]:
     return tuple(arm.config[name] for name in CONDITIONS)
 
 
-def protocol(name: str) -> str:
-    """Return the name. Raises `BadInput` for one that is no protocol."""
-    if name not in PROTOCOLS:
-        raise unknown("protocol", name, PROTOCOLS)
-    return name
-
-
 STUDY = Study(
     name="few_shot",
     question=(
@@ -187,7 +179,7 @@ STUDY = Study(
             "part: N of 8, 32 and 128, for a quarter, half and all of --epochs; whole: N of 16 and 64 and three "
             "quarters too, as published (default: part)",
             default=lambda datasets: PROTOCOLS[0],
-            canonical=protocol,
+            choices=PROTOCOLS,
         ),
     ),
 )

@@ -16,7 +16,6 @@ from collections.abc import Mapping
 from typing import Any
 
 from adalayers.command.main import main
-from adalayers.errors import unknown
 from adalayers.study import Arm, Defaults, Design, Flag, Page, Setting, Study
 
 LAST_LAYER = "layers:-1"
@@ -51,13 +50,6 @@ def arms(setting: Setting) -> tuple[list[Arm], list[str]]:
     ]
 
 
-def paper(name: str) -> str:
-    """Return the name. Raises `BadInput` for one that has no table."""
-    if name not in PAPERS:
-        raise unknown("paper", name, PAPERS)
-    return name
-
-
 STUDY = Study(
     name="reproduce",
     question="Does a graph of layers beat the other ways to read one vector per text and layer, as published?",
@@ -80,7 +72,7 @@ STUDY = Study(
             "paper",
             "whose comparison: ilse (default: ilse)",
             default=lambda datasets: "ilse",
-            canonical=paper,
+            choices=tuple(PAPERS),
         ),
     ),
 )

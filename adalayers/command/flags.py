@@ -108,7 +108,11 @@ def parser(study: Study, program: str = "") -> argparse.ArgumentParser:
         group = p.add_argument_group(f"Of {study.name} alone")
         for own in study.flags:
             group.add_argument(
-                f"--{own.name}", metavar="NAME", help=own.help, nargs="+" if own.several else None
+                f"--{own.name}",
+                metavar="NAME",
+                help=own.help,
+                nargs="+" if own.several else None,
+                choices=own.choices or None,
             )
     # Each of several searches has a few trials: a scheduler would stop most of them while their rates still rise.
     several = {"scheduler": "fifo"} if study.design.tunings else {}

@@ -12,6 +12,7 @@ from adalayers.features.extract import extraction_batches
 from adalayers.measures.case_data import SEED, CaseData
 from adalayers.results.measures import Measured
 from adalayers.states import State
+from adalayers.tensors.ragged import sequence_means
 
 MIN_EXAMPLES, MAX_EXAMPLES = 20, 300
 """Of one dataset."""
@@ -71,6 +72,5 @@ def _pooled(case: CaseData, encoded: Encoded, examples: np.ndarray) -> np.ndarra
     pooled = np.empty((len(examples), source.width))
     for batch in extraction_batches(lengths):
         states = features.read(examples[batch], [last], torch.device("cpu"))[last].double()
-        by_example = torch.split(states, lengths[batch].tolist())
-        pooled[batch] = torch.stack([tokens.mean(dim=0) for tokens in by_example]).numpy()
+        pooled[batch] = sequence_means(states, torch.from_numpy(lengths[batch])).numpy()
     return pooled

@@ -21,6 +21,7 @@ from adalayers.results.measures import Scores, read_references, write_references
 from adalayers.states import State
 from adalayers.storage.folder import Folder
 from adalayers.tasks.task import Task
+from adalayers.tensors.ragged import sequence_means
 
 Predicted = Mapping[str, np.ndarray]
 """By split, predictions [items]."""
@@ -148,12 +149,7 @@ def _vectors(split: SplitData, state: State) -> tuple[np.ndarray, np.ndarray]:
     vectors, rows = [], []
     for batch in Passes(split, [state], torch.device("cpu"), 128):
         values = batch.states[state].float()
-        if batch.words is not None:
-            vectors.append(values[batch.words])
-        else:
-            owners = torch.repeat_interleave(torch.arange(len(batch.lengths)), batch.lengths)
-            sums = torch.zeros(len(batch.lengths), values.shape[1]).index_add_(0, owners, values)
-            vectors.append(sums / batch.lengths.unsqueeze(1))
+        vectors.append(sequence_means(values, batch.lengths) if batch.words is None else values[batch.words])
         rows.append(batch.rows)
     return torch.cat(vectors).numpy(), np.concatenate(rows)
 
