@@ -73,8 +73,6 @@ class Encoded:
         word_ends: int64 [words], as word_starts: the position of each word's last token. None where unknown.
         token_types: int8 [tokens], 0 for the first text of a pair and 1 for the second; None where the tokeniser tells
             no such apart.
-        char_spans: int64 [tokens, 2], start and end (exclusive) of each token in its text, in characters, (0, 0) of
-            special ones; None where nobody asked.
     """
 
     input_ids: np.ndarray
@@ -87,7 +85,6 @@ class Encoded:
     _: KW_ONLY
     word_ends: np.ndarray | None = None
     token_types: np.ndarray | None = None
-    char_spans: np.ndarray | None = None
 
     def digest(self) -> hashlib._Hash:
         """Return a SHA-256 of the token ids, their types where there are any, and where each example ends."""
@@ -106,7 +103,7 @@ class Encoded:
         """Return the token ids of `examples` [m], in that order."""
         tokens = ragged_index(self.offsets, examples)
         words = None if self.word_offsets is None else ragged_index(self.word_offsets, examples)
-        index = dict.fromkeys(("input_ids", "special", "token_types", "char_spans"), tokens)
+        index = dict.fromkeys(("input_ids", "special", "token_types"), tokens)
         index |= dict.fromkeys(("cut", "lost_words"), examples)
         if words is not None:
             index |= dict.fromkeys(("word_starts", "word_ends"), words)
@@ -123,7 +120,6 @@ def encode(
     inputs: list[str] | list[tuple[str, str]] | list[list[str]],
     max_length: int,
     *,
-    char_spans: bool = False,
     place: Callable[[int], str] = lambda i: f"input {i}",
 ) -> Encoded:
     """Tokenise texts, pairs of texts, or lists of words, cut to `max_length` tokens, special ones included.
@@ -136,7 +132,6 @@ def encode(
         tokenizer: As `load_tokenizer` gives it.
         inputs: n of them.
         max_length: Tokens of each at most.
-        char_spans: Whether the characters of each token are kept.
         place: Returns what messages call an input.
 
     Raises:
@@ -148,7 +143,7 @@ def encode(
     if paired and not tokenizer.num_special_tokens_to_add(pair=True):
         inputs, paired, typed = ["\n".join(pair) for pair in inputs], False, False
     ids, special, types = (list[np.ndarray]() for _ in range(3))
-    starts, ends, spans = (list[np.ndarray]() for _ in range(3))
+    starts, ends = (list[np.ndarray]() for _ in range(2))
     cut, lost = (list[int]() for _ in range(2))
     for given, encoding in zip(inputs, _encodings(tokenizer, inputs, max_length), strict=True):
         ids.append(np.asarray(encoding.ids, dtype=np.int32))
@@ -156,8 +151,6 @@ def encode(
         cut.append(len(encoding.overflowing) > 0)
         if typed:
             types.append(np.asarray(encoding.type_ids, dtype=np.int8))
-        if char_spans:
-            spans.append(np.array(encoding.offsets, dtype=np.int64).reshape(-1, 2))
         if presplit:
             lost.append(_lost_words(encoding))
             first_tokens, last_tokens = _word_tokens(encoding.word_ids, len(given))
@@ -182,7 +175,6 @@ def encode(
         special=joined(special, np.bool_),
         word_ends=joined(ends, np.int64) if presplit else None,
         token_types=joined(types, np.int8) if any(row.any() for row in types) else None,
-        char_spans=np.concatenate([np.zeros((0, 2), np.int64), *spans]) if char_spans else None,
     )
 
 

@@ -79,8 +79,7 @@ class Predictor:
         """Return texts in tokens, as the tasks read them."""
         if not self.whole:
             return tokenize_words(self.tokenizer, texts, self.max_length, apart=self.apart)
-        words = any(task_kind(task).per_word for task in self.tasks.values())
-        return tokenize_texts(self.tokenizer, texts, self.max_length, words=words)
+        return tokenize_texts(self.tokenizer, texts, self.max_length)
 
     @torch.no_grad()
     def predict(self, texts: Sequence[str]) -> list[dict[str, Prediction]]:

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from adalayers.backbones.tokens import Encoded, encode
+from adalayers.backbones.tokens import encode
 from adalayers.errors import BadInput
 
 Span = tuple[int, int]
@@ -25,7 +25,7 @@ class TokenizedText:
 
     Attributes:
         ids:   int64 [tokens], special ones included
-        words: spans of its words; empty where nobody asked for them
+        words: spans of its words
         first: int64 [words], index of each word's first token, -1 where it was cut away or has none
         last:  int64 [words], of its last
         cut:   whether the maximum length cut the text
@@ -64,40 +64,29 @@ def tokenize_words(
     assert encoded.word_starts is not None
     assert encoded.word_ends is not None
     assert encoded.word_offsets is not None
+    assert encoded.cut is not None
+    ids = np.split(encoded.input_ids.astype(np.int64), encoded.offsets[1:-1])
     ends = encoded.word_offsets[1:-1]
     first, last = np.split(encoded.word_starts, ends), np.split(encoded.word_ends, ends)
-    return [
-        TokenizedText(*parts) for parts in zip(_ids(encoded), words, first, last, _cut(encoded), strict=True)
-    ]
+    cut = (encoded.cut > 0).tolist()
+    return [TokenizedText(*parts) for parts in zip(ids, words, first, last, cut, strict=True)]
 
 
-def tokenize_texts(
-    tokenizer: Any, texts: Sequence[str], max_length: int, *, words: bool = False
-) -> list[TokenizedText]:
+def tokenize_texts(tokenizer: Any, texts: Sequence[str], max_length: int) -> list[TokenizedText]:
     """Return texts tokenised whole, as tasks with a label per text are trained.
+
+    Where a tokeniser reads a word otherwise after a space than after punctuation (byte-level ones), its words' tokens
+    are not those of `tokenize_words`.
 
     Args:
         tokenizer:  A fast tokeniser of transformers.
         texts:      Any texts.
         max_length: Most tokens of a text, special ones included.
-        words:      Whether to find the words' tokens too. Where a tokeniser reads a word otherwise after a space than
-                    after punctuation (byte-level ones), these are not the tokens of `tokenize_words`.
 
     Raises:
         BadInput: A text has no token.
     """
-    encoded = encode(tokenizer, list(texts), max_length, char_spans=words)
-    spans: list[tuple[Span, ...]] = [word_spans(text) if words else () for text in texts]
-    char_spans = (
-        np.zeros((len(encoded.input_ids), 2), np.int64) if encoded.char_spans is None else encoded.char_spans
-    )
-    tokens = map(_word_tokens, spans, np.split(char_spans, encoded.offsets[1:-1]))
-    return [
-        TokenizedText(ids, text_spans, first, last, cut)
-        for ids, text_spans, (first, last), cut in zip(
-            _ids(encoded), spans, tokens, _cut(encoded), strict=True
-        )
-    ]
+    return tokenized_inputs(texts, tokenizer(list(texts), truncation=True, max_length=max_length))
 
 
 def tokenized_inputs(texts: Sequence[str], inputs: Any) -> list[TokenizedText]:
@@ -108,7 +97,7 @@ def tokenized_inputs(texts: Sequence[str], inputs: Any) -> list[TokenizedText]:
         inputs: What it returned.
 
     Raises:
-        BadInput: It is of other texts, or of a slow tokeniser.
+        BadInput: It is of other texts, or of a slow tokeniser, or a text has no token.
     """
     encodings = getattr(inputs, "encodings", None)
     if not encodings or len(encodings) != len(texts) or isinstance(texts, str):
@@ -116,6 +105,8 @@ def tokenized_inputs(texts: Sequence[str], inputs: Any) -> list[TokenizedText]:
         raise BadInput(
             f"wanted what a fast tokeniser returned for {len(texts)} texts in a list, got {came}; give it as it was"
         )
+    if empty := [text for text, each in zip(texts, encodings, strict=True) if not each.ids]:
+        raise BadInput(f"wanted at least one token of every text, {empty[0]!r} gives none; leave it out")
     spans = [word_spans(text) for text in texts]
     tokens = [
         _word_tokens(words, np.array(each.offsets)) for words, each in zip(spans, encodings, strict=True)
@@ -124,15 +115,6 @@ def tokenized_inputs(texts: Sequence[str], inputs: Any) -> list[TokenizedText]:
         TokenizedText(np.array(each.ids), words, first, last, bool(each.overflowing))
         for each, words, (first, last) in zip(encodings, spans, tokens, strict=True)
     ]
-
-
-def _ids(encoded: Encoded) -> list[np.ndarray]:
-    return np.split(encoded.input_ids.astype(np.int64), encoded.offsets[1:-1])
-
-
-def _cut(encoded: Encoded) -> list[bool]:
-    assert encoded.cut is not None
-    return encoded.cut.astype(bool).tolist()
 
 
 def _word_tokens(words: Sequence[Span], tokens: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

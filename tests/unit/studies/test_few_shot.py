@@ -63,7 +63,7 @@ def test_the_command_line_reaches_the_arms():
     for argv, arms in (([], 46), (["--protocol", "whole"], 90)):
         flags = parse(STUDY, argv)
         assert len(planned(setting(epochs=flags.study.epochs, own=flags.own_identity)).arms) == arms
-    with pytest.raises(BadInput, match="--protocol: invalid choice: .all."):
+    with pytest.raises(BadInput, match=r"--protocol: invalid choice: .all."):
         parse(STUDY, ["--protocol", "all"])
 
 

@@ -4,6 +4,7 @@ import pytest
 import transformers
 
 from adalayers.deploy.tokenized import tokenize_texts, tokenize_words, word_spans
+from adalayers.errors import BadInput
 from tests.helpers.tiny import tiny_backbone
 
 TEXT = "John Smith's cat, the big one, sleeps in London."
@@ -34,7 +35,7 @@ def test_words_that_stand_apart_already():
 
 def test_read_whole_or_word_by_word_a_words_first_token_begins_it(tokenizer):
     for (read,) in (
-        tokenize_texts(tokenizer, [TEXT], 100, words=True),
+        tokenize_texts(tokenizer, [TEXT], 100),
         tokenize_words(tokenizer, [TEXT], 100),
     ):
         assert [TEXT[a:b] for a, b in read.words] == [TEXT[a:b] for a, b in word_spans(TEXT)]
@@ -50,14 +51,14 @@ def test_read_whole_or_word_by_word_a_words_first_token_begins_it(tokenizer):
 
 
 def test_words_that_are_cut_away_have_no_first_token(tokenizer):
-    for (read,) in (tokenize_texts(tokenizer, [TEXT], 8, words=True), tokenize_words(tokenizer, [TEXT], 8)):
+    for (read,) in (tokenize_texts(tokenizer, [TEXT], 8), tokenize_words(tokenizer, [TEXT], 8)):
         assert len(read.ids) == 8
         assert read.cut
         assert read.first[0] >= 0
         assert read.first[-1] == -1
 
 
-def test_texts_without_words_asked_for(tokenizer):
-    long, short = tokenize_texts(tokenizer, [TEXT, "cat"], 100)
-    assert (long.words, len(long.first)) == ((), 0)
-    assert len(short.ids) < len(long.ids)
+def test_a_text_without_a_token_is_bad_input(tmp_path):
+    folder = tiny_backbone(tmp_path / "gpt2", "gpt2", layers=1, width=16, heads=2)
+    with pytest.raises(BadInput, match="at least one token of every text, '' gives none"):
+        tokenize_texts(transformers.AutoTokenizer.from_pretrained(folder), ["cat", ""], 100)
