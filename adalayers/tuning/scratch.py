@@ -123,7 +123,7 @@ def _is_ours(entry: os.DirEntry[str]) -> bool:
     """Whether this is a scratch folder of this user."""
     if not _NAME.fullmatch(entry.name) or not entry.is_dir(follow_symlinks=False):
         return False
-    return not hasattr(os, "getuid") or entry.stat(follow_symlinks=False).st_uid == os.getuid()
+    return entry.stat(follow_symlinks=False).st_uid == os.getuid()
 
 
 def _is_dead(folder: Path, locks: contextlib.ExitStack) -> bool:

@@ -8,7 +8,6 @@ import pytest
 
 from adalayers.__main__ import main
 from adalayers.console.command_line import run_command
-from adalayers.errors import BadInput
 from tests.conftest import ROOT
 
 
@@ -44,17 +43,6 @@ def test_what_a_terminal_cannot_show_is_escaped(tmp_path):
         env=environment,
     )
     assert (done.stdout, done.stderr) == ("caf\\xe9\n", "")
-
-
-def test_a_message_is_not_as_long_as_what_was_typed(capsys):
-    def refuse():
-        raise BadInput(f"wanted a name, got {'x' * 5000}; name another")
-
-    assert run_command(refuse) == 2
-    said = capsys.readouterr().err
-    assert said.startswith("error: wanted a name, got xxx")
-    assert said.endswith("; name another\n")
-    assert len(said) < 300
 
 
 @pytest.mark.parametrize("argv", [["cache", "--keep-gb", "much"], ["nothing"], [], ["inspect"]])
