@@ -8,6 +8,8 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
+from adalayers.states import Settings
+
 FIRST, BLOCK = 6, 3
 """Fewest seeds of an analysis, for fewer than six pairs know no spread; of how many the middle one is a multiple."""
 
@@ -110,14 +112,14 @@ class PlannedArm:
 
     name: str = ""
     role: Role = ""
-    config: dict[str, Any] = field(default_factory=dict)
+    config: Settings = field(default_factory=dict)
     aliases: tuple[str, ...] = ()
     label: str = ""
     tunes: tuple[str, ...] = ()
     fusion: str = ""
 
     @property
-    def levels(self) -> dict[str, Any]:
+    def levels(self) -> Settings:
         """Its level of every factor that it has."""
         return {**self.config, "fusion": self.fusion} if self.fusion else self.config
 

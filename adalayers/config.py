@@ -14,19 +14,21 @@ import math
 import types
 import typing
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, ClassVar, Literal, NamedTuple, get_args
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, get_args
 
 from adalayers.backbones.families import layer_parts
-from adalayers.errors import BadInput, unknown
+from adalayers.errors import BadInput, require_within, unknown
 from adalayers.installed import added, load_added
 from adalayers.states import (
     Head,
     Pooling,
+    Settings,
     Shape,
     State,
     StreamChoice,
+    Value,
     chosen_states,
     chosen_streams,
     listed_layers,
@@ -63,30 +65,17 @@ _ANSWERED: dict[Head, str] = {"sequence": "text", "token": "word"}
 
 
 MAXIMUM = 10**7
-"""Largest whole number that a hyperparameter may be, unless `bounded` says otherwise."""
+"""Largest whole number that a hyperparameter may be, unless its field says otherwise."""
 MAX_WIDTH = 2**16
 """Beyond it no machine holds the weights."""
 
 
-class Bound(NamedTuple):
-    """Which values a hyperparameter may have, and how that is said."""
-
-    allows: Callable[[Any], bool]
-    wanted: str
-
-
-AT_LEAST_1 = Bound(lambda value: value >= 1, "a whole number of at least 1")
-POSITIVE = Bound(lambda value: value > 0, "a number above 0")
-NOT_NEGATIVE = Bound(lambda value: value >= 0, "a number of at least 0")
-BELOW_1 = Bound(lambda value: 0 <= value < 1, "a number of at least 0 and below 1")
-
-
-def bounded(default: Any, bound: Bound, *, maximum: int = MAXIMUM, **metadata: Any) -> Any:
-    """Return a field of a configuration whose values are checked; None is allowed where it is the default.
+def bounded(default: Any, **bounds: Any) -> Any:
+    """Return a field of a configuration with bounds, as `require_within` takes them, for what is not None.
 
     `absent=` is the first default that there was, of a field whose default has changed.
     """
-    return dataclasses.field(default=default, metadata={"bound": bound, "maximum": maximum, **metadata})
+    return dataclasses.field(default=default, metadata=bounds)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -94,19 +83,19 @@ class HeadConfig:
     """What a method without a head of its own gives its head; a method with `own_read_out` uses none of it."""
 
     read_out: Literal["attention", "linear", "mean", "first-token", "last-token"] = "attention"
-    classifier_layers: int = bounded(1, Bound(lambda value: value in (1, 2), "1 or 2"))
-    heads: int = bounded(8, AT_LEAST_1, maximum=2**12)
-    dropout: float = bounded(0.1, BELOW_1)
+    classifier_layers: int = bounded(1, least=1, most=2)
+    heads: int = bounded(8, least=1, most=2**12)
+    dropout: float = bounded(0.1, least=0, below=1)
     positions: bool = False
-    encoder_layers: int = bounded(1, AT_LEAST_1, maximum=2**8)
-    feedforward: int = bounded(2048, AT_LEAST_1, maximum=2**18)
+    encoder_layers: int = bounded(1, least=1, most=2**8)
+    feedforward: int = bounded(2048, least=1, most=2**18)
 
 
 @dataclass(frozen=True, kw_only=True)
 class AdapterConfig:
     """The adapters of `base_model=adapters`."""
 
-    adapter_width: int = bounded(64, AT_LEAST_1, maximum=MAX_WIDTH)
+    adapter_width: int = bounded(64, least=1, most=MAX_WIDTH)
     adapter_sharing: Literal["none", "layer", "three"] = "layer"
     adapter_norms: bool = False
 
@@ -169,25 +158,23 @@ class TrialConfig(HeadConfig, AdapterConfig, ABC):
     hidden_states: str = "layers"
     stream: StreamChoice = "encoder"
     final_norm: bool = True
-    train_examples: int | None = bounded(None, AT_LEAST_1)
-    draw: int | None = bounded(None, NOT_NEGATIVE, maximum=2**63 - 1)
+    train_examples: int | None = bounded(None, least=1)
+    draw: int | None = bounded(None, least=0, most=2**63 - 1)
     # What trials had before they named it: the default is no other one where there is no decoder.
-    word_position: Literal["auto", "first-token", "last-token"] = dataclasses.field(
-        default="auto", metadata={"absent": "first-token"}
-    )
+    word_position: Literal["auto", "first-token", "last-token"] = bounded("auto", absent="first-token")
     base_model: Literal["frozen", "fine-tuned", "adapters"] = "frozen"
     base_layers: Literal["all", "selected", "as-many-top"] = "all"
-    base_lr: float | None = bounded(None, POSITIVE)
+    base_lr: float | None = bounded(None, above=0)
     optimiser: Literal["adam", "adamw"] = "adam"
-    lr: float = bounded(1e-3, POSITIVE)
-    weight_decay: float = bounded(1e-3, NOT_NEGATIVE)
+    lr: float = bounded(1e-3, above=0)
+    weight_decay: float = bounded(1e-3, least=0)
     schedule: Literal["plateau", "linear"] = "plateau"
-    warmup: float = bounded(0.1, BELOW_1)
-    lr_patience: int = bounded(2, AT_LEAST_1)
-    batch_size: int = bounded(32, AT_LEAST_1)
-    epochs: int = bounded(20, AT_LEAST_1)
-    evaluate_every: int = bounded(1, AT_LEAST_1)
-    patience: int = bounded(5, AT_LEAST_1)
+    warmup: float = bounded(0.1, least=0, below=1)
+    lr_patience: int = bounded(2, least=1)
+    batch_size: int = bounded(32, least=1)
+    epochs: int = bounded(20, least=1)
+    evaluate_every: int = bounded(1, least=1)
+    patience: int = bounded(5, least=1)
     class_weights: Literal["none", "balanced", "published"] = "none"
 
     def __init_subclass__(cls) -> None:
@@ -199,16 +186,13 @@ class TrialConfig(HeadConfig, AdapterConfig, ABC):
         for name, hint in _hints(type(self)).items():
             object.__setattr__(self, name, typed(name, hint, getattr(self, name)))
         for field in dataclasses.fields(self):
-            value, bound = getattr(self, field.name), field.metadata.get("bound")
-            if bound is not None and value is not None:
-                or_none = ", or none" if field.default is None else ""
-                self.require(field.name, bound.allows(value), bound.wanted + or_none)
-            if isinstance(value, int):
-                maximum = field.metadata.get("maximum", MAXIMUM)
-                self.require(field.name, value <= maximum, f"a whole number of at most {maximum}")
+            value = getattr(self, field.name)
+            if isinstance(value, int | float):
+                most = {"most": MAXIMUM} if isinstance(value, int) else {}
+                require_within(field.name, value, most | dict(field.metadata))
         listed_layers(self.hidden_states)
 
-    def values(self) -> dict[str, Any]:
+    def values(self) -> Settings:
         """Return all fields as they are given; none holds another dataclass."""
         return {field.name: getattr(self, field.name) for field in dataclasses.fields(self)}
 
@@ -249,7 +233,7 @@ class TrialConfig(HeadConfig, AdapterConfig, ABC):
         names = {name for name, is_unused in unused.items() if is_unused}
         return names | _names(HeadConfig) if self.own_read_out else names
 
-    def resolved(self, shape: Shape) -> dict[str, Any]:
+    def resolved(self, shape: Shape) -> Settings:
         """Return all hyperparameters, those that follow from others worked out; methods work out theirs.
 
         A choice of hidden states has one name: that of the first of `layers`, `with-embeddings` that is the same.
@@ -270,12 +254,19 @@ class TrialConfig(HeadConfig, AdapterConfig, ABC):
             return self.word_position
         return "last-token" if any(state.causal for state in self.states(shape)) else "first-token"
 
-    def used(self, shape: Shape) -> dict[str, Any]:
+    def used(self, shape: Shape) -> Settings:
         """Return the hyperparameters that determine a trial; those that change nothing are left out."""
         unused = self.unused(shape)
         return {name: value for name, value in self.resolved(shape).items() if name not in unused}
 
-    def identity(self, shape: Shape) -> dict[str, Any]:
+    def within(self, names: Collection[str], shape: Shape) -> Settings:
+        """Return those of some hyperparameters, `fusion` among them, that determine a trial; methods with two names
+        for one trial give that of which `names` has all.
+        """
+        used = {"fusion": self.fusion, **self.used(shape)}
+        return {name: used[name] for name in names if name in used}
+
+    def identity(self, shape: Shape) -> Settings:
         """Return what tells this configuration from others: what it uses, as far as it is not the default.
 
         A field that is added with a default therefore renames no trial. Where a default changes, the field's
@@ -339,10 +330,10 @@ class TrialConfig(HeadConfig, AdapterConfig, ABC):
 _CONFIGS: dict[str, type[TrialConfig]] = {}
 
 
-def config_class(fusion: str) -> type[TrialConfig]:
+def config_class(fusion: Value) -> type[TrialConfig]:
     """Return the configuration of a method. Raises `BadInput` for a name that is none."""
     if not isinstance(fusion, str):
-        raise unknown("fusion", fusion, _known())
+        raise unknown("fusion", str(fusion), _known())
     if fusion not in _CONFIGS and fusion in FUSIONS:
         importlib.import_module(FUSIONS[fusion])
     elif fusion not in _CONFIGS and (entry := added("fusions").get(fusion)):
@@ -385,27 +376,27 @@ def with_overrides(config: TrialConfig, overrides: Mapping[str, Any]) -> TrialCo
     return kind(**{**shared, **values})
 
 
-def as_values(config: TrialConfig) -> dict[str, Any]:
+def as_values(config: TrialConfig) -> Settings:
     """Return a configuration as `trial_config` takes it."""
     return {"fusion": config.fusion, **config.values()}
 
 
-def hyperparameters() -> dict[str, Any]:
+def hyperparameters() -> dict[str, type]:
     """Return name -> type of the hyperparameters of all methods, `fusion` among them."""
-    hints: dict[str, Any] = {"fusion": str}
+    hints: dict[str, type] = {"fusion": str}
     for name in _known():
         hints |= _hints(config_class(name))
     return hints
 
 
-def parse_overrides(assignments: list[str] | tuple[str, ...]) -> dict[str, Any]:
+def parse_overrides(assignments: list[str] | tuple[str, ...]) -> Settings:
     """Return {name: value} of "name=value" strings, values of the field's own type.
 
     Raises:
         BadInput: What is not of that form, an unknown name, a value of another type, or a name given two different
             values.
     """
-    values: dict[str, Any] = {}
+    values: Settings = {}
     hints = hyperparameters() if assignments else {}
     for assignment in assignments:
         name, equals, text = assignment.partition("=")
@@ -419,7 +410,7 @@ def parse_overrides(assignments: list[str] | tuple[str, ...]) -> dict[str, Any]:
     return values
 
 
-def _class_for(values: dict[str, Any], fusion: str) -> type[TrialConfig]:
+def _class_for(values: Settings, fusion: str) -> type[TrialConfig]:
     """Return the configuration of `values`, taking the method's name out of them; `fusion` where they have none."""
     kind = config_class(values.pop("fusion", fusion))
     for name in values:
@@ -433,7 +424,7 @@ def _names(kind: type[HeadConfig | AdapterConfig]) -> set[str]:
 
 
 @functools.cache
-def _hints(kind: type[TrialConfig]) -> dict[str, Any]:
+def _hints(kind: type[TrialConfig]) -> dict[str, type]:
     """Return the types of a configuration's fields by name."""
     hints = typing.get_type_hints(kind)
     return {field.name: hints[field.name] for field in dataclasses.fields(kind)}

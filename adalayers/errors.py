@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import difflib
 import errno
+import math
+import operator
 import os
 import re
 import sys
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
+from typing import Any
 
 FULL = (errno.ENOSPC, errno.EDQUOT)
 """What a disk says that has no room left, or none for this user."""
@@ -66,6 +69,23 @@ def local_path(text: str | os.PathLike[str], what: str) -> Path:
 
 def _said(error: BaseException) -> str:
     return (getattr(error, "strerror", None) or str(error) or type(error).__name__)[:200]
+
+
+def require_within(name: str, value: float, bounds: Mapping[str, Any]) -> None:
+    """Raise `BadInput` for a value outside `least` and `most` (included), `above` and `below` (excluded, finite)."""
+    for kind, (holds, wanted, advice) in _BOUNDS.items():
+        if kind in bounds and not holds(value, bounds[kind]):
+            bound = wanted.format(bounds[kind])
+            raise BadInput(f"wanted {name} {bound}, got {value:,}; {advice} {name}")
+
+
+_BOUNDS: dict[str, tuple[Callable[[float, float], bool], str, str]] = {
+    "least": (operator.ge, "of at least {:,}", "raise"),
+    "most": (operator.le, "of at most {:,}", "lower"),
+    "above": (lambda value, bound: bound < value < math.inf, "above {:,} and finite", "change"),
+    "below": (operator.lt, "below {:,}", "lower"),
+}
+"""Kind of bound -> whether a value holds it, how that is said, and what to do with one that does not."""
 
 
 def unknown(what: str, came: str, options: Iterable[str], *, hint: str = "") -> BadInput:

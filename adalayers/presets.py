@@ -12,6 +12,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal, NamedTuple
 
+from adalayers.states import Settings
+
 Reading = Literal["as-written", "as-released"]
 READINGS: tuple[Reading, ...] = ("as-written", "as-released")
 
@@ -81,7 +83,7 @@ class SetUp:
     released_dropout: float
     run: Published
 
-    def config(self, reading: Reading) -> dict[str, Any]:
+    def config(self, reading: Reading) -> Settings:
         """Return the hyperparameters of a layer mix that the set-up says, in one of its two readings."""
         if reading == "as-written":
             return dict(self.run.config)

@@ -6,7 +6,6 @@ checks from the fields of these records. Nothing here needs torch or Ray.
 
 from __future__ import annotations
 
-import dataclasses
 import math
 import sys
 from collections.abc import Callable
@@ -15,7 +14,7 @@ from typing import Any, Literal
 
 from adalayers.config import TrialConfig
 from adalayers.schedulers import REFUSED, SCHEDULERS
-from adalayers.states import ComputeType, Precision
+from adalayers.states import ComputeType, Precision, Settings
 
 Search = Literal["grid", "random", "optuna"]
 
@@ -32,8 +31,8 @@ def flag(help: str, default: Any = None, metavar: str = "N", **more: Any) -> Any
         metavar: What `--help` calls the value.
         more: Bounds `least` and `most` (included), `above` (excluded, and finite); `several`: the flag takes several
             values, each of which makes a record; `choices`: the values there are, where the type does not say;
-            `refused`: value -> why it is none; `option`: the flag's name where it is not the field's; `absent`: what
-            a study had before there was the flag, where that is not the default.
+            `refused`: value -> why it is none; `may_change`: another value is no other study; `later`: studies from
+            before there was the flag have its default.
     """
     return field(default=default, metadata={"help": help, "metavar": metavar, **more})
 
@@ -48,7 +47,7 @@ class DataRequest:
     backbone: str = flag(
         "alias, hub id[@revision] or local folder, one or more; random: in front of one gives its shape with random "
         "weights (default: {backbones})",
-        dataclasses.MISSING,
+        "",
         "NAME",
         several=True,
     )
@@ -57,7 +56,7 @@ class DataRequest:
         "(acceptability-demo, inference-demo, similarity-demo, entities-demo, word-classes-demo), hub "
         "id[:config][@revision] or local folder, one or more (default: the embedded demo; cola where --backbone is "
         "given)",
-        dataclasses.MISSING,
+        "",
         "NAME",
         several=True,
     )
@@ -81,6 +80,7 @@ class DataRequest:
     data_dir: str | None = flag(
         "folder of local copies of datasets and backbones, tried before the hub (default: ADALAYERS_DATA)",
         metavar="DIR",
+        may_change=True,
     )
     metric: str | None = flag(
         "the score that selects, of those the task has (default: {metrics}the task's own)", metavar="NAME"
@@ -96,7 +96,7 @@ class DataRequest:
     precision: Precision = flag(
         "how the store keeps hidden states; another one is another study (default: %(default)s)", "float16"
     )
-    backbone_dtype: Literal["auto"] | ComputeType = flag(
+    backbone_dtype: Literal["auto", ComputeType] = flag(
         "in what the backbone computes; another one is another study (default: auto: float32, bfloat16 where that "
         "does not fit the memory of a GPU, or without one of this machine)",
         "auto",
@@ -109,6 +109,7 @@ class StudyRequest:
     """What a study was asked for, the same in all its cases.
 
     smallest_effect: None: that of the study that is continued, else by metric
+    set:             hyperparameters that the user fixed
     command:         how to run it again
     """
 
@@ -119,12 +120,20 @@ class StudyRequest:
         choices=(*SCHEDULERS,),
         refused=REFUSED,
     )
-    trials: int = flag("configurations of the search (default: %(default)s)", 16, least=0, most=1_000_000)
+    trials: int = flag(
+        "configurations of the search (default: %(default)s)", 16, least=0, most=1_000_000, may_change=True
+    )
     seeds: int = flag(
-        "every confirmed arm runs with seeds S+1..S+N (default: %(default)s)", 6, least=1, most=100_000
+        "every confirmed arm runs with seeds S+1..S+N (default: %(default)s)",
+        6,
+        least=1,
+        most=100_000,
+        may_change=True,
     )
     until_decided: bool = flag(
-        "look at 6 seeds, the middle and --seeds, and end once every primary comparison is decided", False
+        "look at 6 seeds, the middle and --seeds, and end once every primary comparison is decided",
+        False,
+        may_change=True,
     )
     seed: int = flag(
         "seed of the search and of the data subset (default: %(default)s)", 0, "S", least=0, most=2**32 - 1
@@ -141,11 +150,12 @@ class StudyRequest:
         "that of the study that is continued)",
         metavar="X",
         above=0,
+        may_change=True,
     )
     epochs: int = flag("most epochs of a trial (default: %(default)s)", TrialConfig.epochs)
-    fixed: dict[str, Any] = field(
+    set: Settings = field(
         default_factory=dict,
-        metadata={"help": "fix hyperparameters (default: none)", "metavar": "KEY=VALUE", "option": "set"},
+        metadata={"help": "fix hyperparameters (default: none)", "metavar": "KEY=VALUE"},
     )
     smoke: bool = flag("a few tiny trials, label smoke: a complete report within 2 minutes", False)
     command: str = ""

@@ -11,6 +11,10 @@ from adalayers.errors import BadInput, unknown
 
 Head = Literal["sequence", "token"]
 """Whether a head gives outputs per sequence or per token."""
+Value = bool | int | float | str | None
+"""What a hyperparameter may be."""
+Settings = dict[str, Value]
+"""Hyperparameters by name."""
 Precision = Literal["float16", "bfloat16", "float32"]
 ComputeType = Literal["float32", "bfloat16"]
 """In what a backbone computes its hidden states."""

@@ -19,7 +19,7 @@ from adalayers.errors import BadInput, unknown
 from adalayers.installed import own_module
 from adalayers.presets import Published, PublishedMix, setups
 from adalayers.provenance import Provenance
-from adalayers.states import Shape
+from adalayers.states import Settings, Shape
 from adalayers.storage.to_json import to_json
 
 SEARCH_BEST = "search-best"
@@ -39,7 +39,7 @@ class Space:
     scientific: dict[str, Any]
     nuisance: dict[str, Any]
     grid: dict[str, list[Any]]
-    fixed: dict[str, Any] = field(default_factory=dict)
+    fixed: Settings = field(default_factory=dict)
 
     def without(self, names: Sequence[str]) -> Space:
         """Return the space with some hyperparameters fixed elsewhere, and so taken out."""
@@ -115,7 +115,7 @@ class Arm:
 
     name: str
     role: Role
-    overrides: dict[str, Any]
+    overrides: Settings
     label: str = ""
 
 
@@ -157,7 +157,7 @@ class Setting:
 
     dataset: str
     shape: Shape
-    fixed: dict[str, Any]
+    fixed: Settings
     base: TrialConfig
     train_examples: int
     own: Mapping[str, str] = field(default_factory=dict)
@@ -166,14 +166,16 @@ class Setting:
     def published(self) -> PublishedMix:
         """The published mix for the dataset, its rate too, which gives it its step; --set mix_lr goes before that."""
         setup = setups(self.dataset, self.shape.head)[0]
-        own = {name: value for name, value in self.fixed.items() if name == "mix_lr"}
+        own = {
+            name: value for name, value in self.fixed.items() if name == "mix_lr" and isinstance(value, float)
+        }
         return PublishedMix({**setup.mix, **own}, setup.run.dataset)
 
     def levels(self, factor: str, values: Sequence[Any]) -> list[Any]:
         """Return the levels of a factor under study: `values`, or the one that the user fixed."""
         return [self.fixed[factor]] if factor in self.fixed else list(values)
 
-    def own_settings(self, *names: str) -> dict[str, Any]:
+    def own_settings(self, *names: str) -> Settings:
         """Return the study's own values of some hyperparameters, those that follow from others worked out."""
         values = self.base.resolved(self.shape)
         return {name: values[name] for name in names if name in values}
@@ -185,7 +187,7 @@ def sizes(setting: Setting, shares: Sequence[float], least: int = 16) -> list[in
     return sorted({min(pool, max(least, round(share * pool))) for share in shares}, reverse=True)
 
 
-def for_equal_steps(setting: Setting, train_examples: int) -> dict[str, Any]:
+def for_equal_steps(setting: Setting, train_examples: int) -> Settings:
     """Return what an arm of so many examples sets to train for as many steps as one of the whole pool.
 
     It has more epochs, as many evaluations, and so the same patience in steps.
@@ -260,7 +262,7 @@ class Design:
     comparisons: Callable[[Sequence[PlannedArm], Sequence[str], str], list[Comparison]] = planned_comparisons
     tunings: Callable[[Setting], list[Tuning]] | None = None
     tuned_only: bool = False
-    first: Callable[[Setting], list[dict[str, Any]]] = lambda setting: []
+    first: Callable[[Setting], list[Settings]] = lambda setting: []
     variants: Callable[[Setting], list[Variant]] = lambda setting: []
 
 
@@ -356,9 +358,9 @@ class Tuning:
     """
 
     name: str
-    overrides: dict[str, Any]
+    overrides: Settings
     space: Space | None = None
-    required: Sequence[dict[str, Any]] = ()
+    required: Sequence[Settings] = ()
 
 
 @dataclass(frozen=True)
@@ -373,7 +375,7 @@ class PlannedSearch:
 
     base: TrialConfig
     space: Space
-    first: list[dict[str, Any]] = field(default_factory=list)
+    first: list[Settings] = field(default_factory=list)
     _: KW_ONLY
     name: str = ""
     min_trials: int = 0
@@ -593,7 +595,7 @@ def _searches(study: Study, space: Space, setting: Setting) -> list[PlannedSearc
     return searches
 
 
-def _within(point: Mapping[str, Any], space: Space) -> dict[str, Any]:
+def _within(point: Mapping[str, Any], space: Space) -> Settings:
     """Return what of a point the space searches; choices that it has not are left to the search."""
     domains = space.domains
     return {
@@ -603,7 +605,7 @@ def _within(point: Mapping[str, Any], space: Space) -> dict[str, Any]:
     }
 
 
-def arm_config(overrides: dict[str, Any], setting: Setting) -> TrialConfig:
+def arm_config(overrides: Settings, setting: Setting) -> TrialConfig:
     """Return an arm's configuration. Raises `BadInput` where it contradicts --set or cannot mix the hidden states."""
     for name, value in overrides.items():
         if name in setting.fixed and setting.fixed[name] != value:

@@ -14,26 +14,26 @@ Result      so far, MiniLM on whole CoLA and CoNLL-2003 (docs/answers.md): untra
 
 import sys
 from collections.abc import Sequence
-from typing import Any
 
 from adalayers.command.main import main
 from adalayers.comparisons import Comparison, PlannedArm, pair
 from adalayers.presets import setups
+from adalayers.states import Settings
 from adalayers.study import Arm, Defaults, Design, Page, Setting, Study, Tuning
 
 WHOLE = "published"
 
 
-def whole(setting: Setting) -> dict[str, Any]:
+def whole(setting: Setting) -> Settings:
     """Return the published method for the dataset, as the thesis writes it; lr and sizes are the study's own."""
     setup = setups(setting.dataset, setting.shape.head)[0]
     return {"mix": "learned", **setting.published.values, "positions": setup.run.config["positions"]}
 
 
-def components(setting: Setting) -> dict[str, dict[str, Any]]:
+def components(setting: Setting) -> dict[str, Settings]:
     """Return what is changed about the whole, one thing at a time; what would change nothing here is left out."""
     base = whole(setting)
-    switched_off: dict[str, dict[str, Any]] = {
+    switched_off: dict[str, Settings] = {
         "no learned mix": {"mix": "uniform"},
         "alpha 1": {"alpha": 1.0},
         "no cutoff": {"cutoff": 0.0},
@@ -42,13 +42,13 @@ def components(setting: Setting) -> dict[str, dict[str, Any]]:
         "no attention in the head": {"read_out": "linear"},
         "projections not trained": {"train_projections": False},
     }
-    otherwise: dict[str, dict[str, Any]] = {
+    otherwise: dict[str, Settings] = {
         "no positions" if base["positions"] else "with positions": {"positions": not base["positions"]},
         "last layer alone": {"mix": "last"},
         "embeddings mixed too": {"hidden_states": "with-embeddings"},
         "cutoff only after training": {"cutoff_when": "after-training"},
     }
-    as_released: dict[str, dict[str, Any]] = {
+    as_released: dict[str, Settings] = {
         "released: hidden states": {"hidden_states": "as-released"},
         "released: lambda divided": {"entropy_scale": "as-released"},
         "released: gelu after mixing": {"gelu_after_mix": True},

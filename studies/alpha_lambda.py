@@ -20,6 +20,7 @@ from typing import Any
 from adalayers.command.main import main
 from adalayers.comparisons import Comparison, PlannedArm, pair, planned_comparisons
 from adalayers.presets import SetUp, logit_travel, setups
+from adalayers.states import Settings
 from adalayers.study import FACTORS, LAST, UNIFORM, Arm, Design, Page, Setting, Study
 
 PUBLISHED, AT_ITS_TRAVEL = "published-mix", "published-mix at its travel"
@@ -75,7 +76,7 @@ def _same_product(cell: Mapping[str, Any], twin: Mapping[str, Any]) -> bool:
     return cell["entropy_weight"] == twin["entropy_weight"] and math.isclose(cell_product, twin_product)
 
 
-def first(setting: Setting) -> list[dict[str, Any]]:
+def first(setting: Setting) -> list[Settings]:
     """Return the pair published for the dataset, at default rates, and the control."""
     pair = {name: setting.published.values[name] for name in ("alpha", "entropy_weight")}
     return [{**pair, "lr": 1e-3}, {"alpha": 1.0, "entropy_weight": 0.0, "lr": 1e-3}]

@@ -18,6 +18,7 @@ from typing import Any
 
 from adalayers.command.main import main
 from adalayers.comparisons import Comparison, PlannedArm, pair, planned_comparisons
+from adalayers.states import Settings
 from adalayers.study import Arm, Defaults, Design, Factor, Page, Setting, Study
 
 ENCODER, DECODER = "encoder", "decoder"
@@ -50,7 +51,7 @@ def arms(setting: Setting) -> tuple[list[Arm], list[str]]:
     names, (how, levels) = streams(setting), reading(setting)
     several = len(setting.shape.streams) > 1
 
-    def selecting(stream: str) -> dict[str, Any]:
+    def selecting(stream: str) -> Settings:
         return {"stream": stream} if several else {}
 
     core: list[Arm] = []

@@ -18,6 +18,7 @@ from typing import Any, Final
 
 from adalayers.command.main import main
 from adalayers.comparisons import Comparison, PlannedArm, Role, pair, planned_comparisons
+from adalayers.states import Settings
 from adalayers.study import FACTORS, Arm, Defaults, Design, Factor, Flag, Page, Setting, Study, Tuning
 
 PROTOCOLS = ("part", "whole")
@@ -28,12 +29,12 @@ TRIED = 2
 """Most epochs of a study that is only tried out: fine-tuning, ten times as dear, is then at the fewest examples."""
 
 
-def paper(setting: Setting) -> dict[str, Any]:
+def paper(setting: Setting) -> Settings:
     """Return how the paper's methods are read: at the base model's width, by a linear layer; of texts, of the mean."""
     return {"own_width": True, "read_out": "mean" if not setting.shape.per_token else "linear"}
 
 
-def methods(setting: Setting) -> dict[str, dict[str, Any]]:
+def methods(setting: Setting) -> dict[str, Settings]:
     """Return what is compared, the paper's deeper baseline first; AdaLayers has the thesis's mix for the dataset."""
     by_name = {name: {"fusion": name, **paper(setting)} for name in ("extra-layers", "concat", "dwatt")}
     by_name["layer-mix"] = {"fusion": "layer-mix", **setting.published.values}
@@ -64,7 +65,7 @@ def lengths(setting: Setting) -> list[int]:
     return sorted(setting.levels("epochs", list(whole)), reverse=True)
 
 
-def arm(method: str, overrides: dict[str, Any], size: int, epochs: int, role: Role = "core") -> Arm:
+def arm(method: str, overrides: Settings, size: int, epochs: int, role: Role = "core") -> Arm:
     """Return a method with so many examples and epochs; fine-tuned, its name says so."""
     tuned = {"base_model": FINE_TUNED} if role == FINE_TUNED else {}
     name = " ".join([method, *tuned.values(), f"train_examples={size}", f"epochs={epochs}"])
@@ -112,7 +113,7 @@ def tunings(setting: Setting) -> list[Tuning]:
     return [Tuning(tuned_arm.name, tuned_arm.overrides) for tuned_arm in arms_tuned]
 
 
-def first(setting: Setting) -> list[dict[str, Any]]:
+def first(setting: Setting) -> list[Settings]:
     """Return what each search tries first: the published rate."""
     return [{"lr": setting.base.lr}]
 

@@ -14,12 +14,12 @@ Result      none that decides yet (docs/results/methods, five seeds and fewer)
 
 import sys
 from collections.abc import Mapping, Sequence
-from typing import Any
 
 from adalayers.command.main import main
 from adalayers.comparisons import Comparison, PlannedArm, Role, pair
 from adalayers.errors import BadInput
 from adalayers.presets import setups
+from adalayers.states import Settings
 from adalayers.study import Arm, Defaults, Design, Flag, Page, Setting, Study, Tuning, named_by
 
 CONTROL = "layer mix"
@@ -32,7 +32,7 @@ ILSE = {"k": 256, "read_out": "mean"}
 """The published width of layers as a set and as a graph, and the read-out of one vector."""
 
 
-def methods(setting: Setting) -> dict[str, tuple[Role, str, dict[str, Any]]]:
+def methods(setting: Setting) -> dict[str, tuple[Role, str, Settings]]:
     """Return every method: name -> (role, the space that it is tuned over, what it is); the layer mix first."""
     texts, layers = not setting.shape.per_token, _layers(setting)
     setup = setups(setting.dataset, setting.shape.head)[0]
@@ -42,7 +42,7 @@ def methods(setting: Setting) -> dict[str, tuple[Role, str, dict[str, Any]]]:
     own = {"own_width": True, "read_out": "mean" if texts else "linear"}
     published = {**own, **ELNOKRASHY}
     tokens_first = {"fusion": "tokens-first", "read_out": "mean"}
-    frozen: dict[str, tuple[str, dict[str, Any]]] = {
+    frozen: dict[str, tuple[str, Settings]] = {
         CONTROL: ("mix", mix),
         f"{CONTROL}{PUBLISHED}": ("mix", {**mix, **thesis}),
         f"last layer{MATCHED}": ("frozen", {"mix": "last"}),
@@ -88,7 +88,7 @@ def methods(setting: Setting) -> dict[str, tuple[Role, str, dict[str, Any]]]:
     adapters = {"base_model": "adapters", "base_lr": 3e-4}
     fine = {"base_model": "fine-tuned", "base_lr": 5e-5}
     houlsby = {**top, **adapters, "adapter_sharing": "none", "adapter_norms": True}
-    changed: dict[str, tuple[str, dict[str, Any]]] = {
+    changed: dict[str, tuple[str, Settings]] = {
         f"adapters{PUBLISHED}": ("adapters", {**houlsby, "optimiser": "adam"}),
         **({"adapters, two classifiers": ("adapters", {**houlsby, "classifier_layers": 2})} if texts else {}),
         "adapters, one a layer": ("adapters", {**top, **adapters}),
@@ -106,7 +106,7 @@ def methods(setting: Setting) -> dict[str, tuple[Role, str, dict[str, Any]]]:
     }
 
 
-def chosen(setting: Setting) -> dict[str, tuple[Role, str, dict[str, Any]]]:
+def chosen(setting: Setting) -> dict[str, tuple[Role, str, Settings]]:
     """Return the methods that --methods names, the layer mix always."""
     every = methods(setting)
     named = {CONTROL, *named_by(setting.own.get("methods", ""), every, "method")}

@@ -16,12 +16,11 @@ import itertools
 import sys
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import Any
 
 from adalayers.command.main import main
 from adalayers.comparisons import Comparison, PlannedArm, pair
 from adalayers.presets import READINGS, Published, Reading, SetUp, setups
-from adalayers.states import State, chosen_states
+from adalayers.states import Settings, State, chosen_states
 from adalayers.study import Arm, Defaults, Design, Page, Setting, Study
 
 
@@ -80,7 +79,7 @@ def _name(setup: str, reading: Reading) -> str:
     return f"{setup}-setup {reading}"
 
 
-def _config(setup: SetUp, reading: Reading, setting: Setting) -> dict[str, Any]:
+def _config(setup: SetUp, reading: Reading, setting: Setting) -> Settings:
     """Return a set-up's hyperparameters; what --set fixed goes before, and --epochs caps the epochs."""
     wanted = setup.config(reading)
     wanted["epochs"] = min(wanted["epochs"], setting.base.epochs)

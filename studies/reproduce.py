@@ -13,16 +13,16 @@ Result      so far, MiniLM (docs/answers.md): on IMDB neither a full graph nor a
 
 import sys
 from collections.abc import Mapping
-from typing import Any
 
 from adalayers.command.main import main
+from adalayers.states import Settings
 from adalayers.study import Arm, Defaults, Design, Flag, Page, Setting, Study
 
 LAST_LAYER = "layers:-1"
 """Stands for the deepest layer."""
-SCALAR_MIX: dict[str, Any] = {"fusion": "scalar-mix", "own_width": True}
+SCALAR_MIX: Settings = {"fusion": "scalar-mix", "own_width": True}
 
-PAPERS: Mapping[str, Mapping[str, dict[str, Any]]] = {
+PAPERS: Mapping[str, Mapping[str, Settings]] = {
     "ilse": {
         "graph, Cayley": {"fusion": "layer-graph", "graph": "cayley"},
         "graph, full": {"fusion": "layer-graph", "graph": "full"},

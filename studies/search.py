@@ -13,9 +13,9 @@ Result      so far, MiniLM on CoNLL-2003 (docs/answers.md): the best of 40 confi
 """
 
 import sys
-from typing import Any
 
 from adalayers.command.main import main
+from adalayers.states import Settings
 from adalayers.study import FACTORS, LAST, UNIFORM, Arm, Defaults, Design, Factor, Page, Setting, Study
 
 
@@ -32,7 +32,7 @@ def arms(setting: Setting) -> tuple[list[Arm], list[str]]:
     ]
 
 
-def first(setting: Setting) -> list[dict[str, Any]]:
+def first(setting: Setting) -> list[Settings]:
     """Return the defaults, with the published alpha, lambda and cutoff and without."""
     plain = setting.own_settings("alpha", "entropy_weight", "k", "cutoff", "dropout", "lr", "weight_decay")
     return [plain, {**plain, **setting.published.values}]

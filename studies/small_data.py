@@ -13,10 +13,10 @@ Result      so far, MiniLM on CoNLL-2003, 31 to 2,000 sentences (docs/answers.md
 
 import functools
 import sys
-from typing import Any
 
 from adalayers.command.main import main
 from adalayers.comparisons import planned_comparisons
+from adalayers.states import Settings
 from adalayers.study import (
     FACTORS,
     Arm,
@@ -31,7 +31,7 @@ from adalayers.study import (
 )
 
 
-def settings(setting: Setting) -> dict[str, dict[str, Any]]:
+def settings(setting: Setting) -> dict[str, Settings]:
     """Return what is compared at each number of examples, the control first."""
     from search_spaces.small_data import ALPHA, CUTOFF_SHARE, ENTROPY_WEIGHT
 

@@ -52,9 +52,11 @@ from adalayers.features.features import stored
 from adalayers.fusion.layer_mix import LayerMixConfig
 from adalayers.models.factory import build_model
 from adalayers.models.saved import CONFIG, WEIGHTS, save
+from adalayers.provenance import Provenance
 from adalayers.request import DataRequest, StudyRequest
 from adalayers.results.files import BEST, TRIALS, read_trials
 from adalayers.results.record import StudyRecord
+from adalayers.results.study_file import StudyFile, read_study
 from adalayers.states import Shape, Stream
 from adalayers.storage.folder import Folder
 from adalayers.tasks import task as tasks
@@ -239,7 +241,7 @@ class Fuzz:
             (path.parent / STUDY.name).mkdir()  # as studies name their folders
             path = path.rename(path.parent / STUDY.name / "made")
             folder = Folder(path)
-            before, flags = read_trials(folder), folder.read_json("study.json")["request"].get("flags", {})
+            before, study = read_trials(folder), read_study(folder)[0]
             struck = rng.choice([file for file in sorted(path.rglob("*")) if file.is_file()])
             if struck.suffix == ".json" and rng.random() < 0.5:
                 _spoil_json(struck, rng)
@@ -249,7 +251,7 @@ class Fuzz:
             wrong: BadInput | None = None
             for attempt in (
                 lambda: rebuild_claims(folder),
-                lambda: _goes_on(folder, flags),
+                lambda: _goes_on(folder, study),
                 lambda: _recorded(folder),
             ):
                 try:
@@ -321,9 +323,12 @@ def _stop(evaluation: object) -> None:
     raise KeyboardInterrupt
 
 
-def _goes_on(folder: Folder, flags: dict[str, Any]) -> None:
+def _goes_on(folder: Folder, study: StudyFile) -> None:
     """Read of a study what its next run reads before it starts."""
-    before = opened(folder, flags)
+    environment = study.environment
+    before = opened(
+        folder, study.request, Provenance(backbone=environment.backbone, dataset=environment.dataset)
+    )
     smallest_effect(folder, before, None, "matthews")
     RunLog(before.runs, StudyRecord(folder, "f1"), before.environment, StudyRequest())
 

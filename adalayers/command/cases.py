@@ -13,11 +13,12 @@ import torch
 
 from adalayers.backbones import sources
 from adalayers.command.flags import Flags
-from adalayers.command.identity import check_rows, identity, new_study, opened, smallest_effect
+from adalayers.command.identity import check_rows, new_study, opened, smallest_effect
 from adalayers.config import TrialConfig, with_overrides
-from adalayers.data.prepare import prepare
+from adalayers.data.prepare import Prepared, prepare
 from adalayers.errors import BadInput
 from adalayers.request import DataRequest, Resources
+from adalayers.results.study_file import RequestRecord
 from adalayers.states import Shape
 from adalayers.storage.folder import Folder
 from adalayers.storage.redaction import reason
@@ -53,8 +54,8 @@ def cases(study: Study, flags: Flags, hold: Callable[[Folder], None] = lambda fo
         sources.canonical(request.backbone, request.data_dir)
         tasks.canonical(request.dataset, request.data_dir)
     space = study.space()
-    base = base_config(space, flags.study.fixed, flags.study.epochs)
-    if "fusion" in flags.study.fixed:
+    base = base_config(space, flags.study.set, flags.study.epochs)
+    if "fusion" in flags.study.set:
         space = space.without([name for name in space.nuisance if name not in base.values()])
     several_columns = len({request.label_column for request in flags.requests}) > 1
     cases: list[Case] = []
@@ -137,7 +138,7 @@ def _case(
     setting = Setting(
         dataset=prepared.task.name,
         shape=prepared.shape,
-        fixed=flags.study.fixed,
+        fixed=flags.study.set,
         base=base,
         train_examples=pool,
         own=flags.own_identity,
@@ -145,11 +146,11 @@ def _case(
     plan = study_plan(study, space, setting)
     name = "-".join([prepared.source.name, prepared.task.name, *suffix])
     folder = Folder(flags.output).child(study.name).child(name)
-    flags_of_study = identity(flags, prepared)
+    request_record = asked(flags, prepared)
     hold(folder)
     # Without its weights a backbone has no fingerprint that says whether a study there is of it.
     new = flags.fresh or not prepared.source.has_weights
-    before = new_study() if new else opened(folder, flags_of_study)
+    before = new_study() if new else opened(folder, request_record, prepared.provenance)
     plan = as_recorded(plan, before.request.arms, before.request.notes, prepared.shape)
     prepared = prepared.reading(_configs(plan, prepared.shape))
     if not new:
@@ -159,14 +160,22 @@ def _case(
             {} if searched else {arm.name: at_rates(arm.config, rates, prepared.shape) for arm in plan.arms}
         )
         check_rows(folder, before, prepared, arms)
-    return Case(
-        prepared=prepared,
-        plan=plan,
-        folder=folder,
-        identity=flags_of_study,
-        before=before,
-        smallest_effect=smallest_effect(folder, before, flags.study.smallest_effect, prepared.task.metric),
+    effect = smallest_effect(folder, before, request_record.smallest_effect, prepared.task.metric)
+    request_record = dataclasses.replace(request_record, smallest_effect=effect)
+    return Case(prepared=prepared, plan=plan, folder=folder, request=request_record, before=before)
+
+
+def asked(flags: Flags, prepared: Prepared) -> RequestRecord:
+    """Return what a case is asked for, with names resolved: an alias and the full id are one study."""
+    backbone, dataset = prepared.provenance.backbone, prepared.provenance.dataset
+    data = dataclasses.replace(
+        prepared.request,
+        backbone=backbone.id,
+        dataset=dataset.source,
+        backbone_dtype=backbone.dtype,
+        data_dir=None,
     )
+    return RequestRecord(**vars(flags.study), data=data, label=flags.label, own=flags.own_identity)
 
 
 def _configs(plan: StudyPlan, shape: Shape) -> list[TrialConfig]:

@@ -64,7 +64,7 @@ def describe(study: Study, case: Case, flags: Flags) -> str:
     )
     missing, live = not_stored(prepared, flags.cache_dir), features.mode == "live"
     # Which trials of others it takes is not known before arms have tried their rates.
-    elsewhere = case.trained_elsewhere(environment(prepared, features, plan).software, request).ids
+    elsewhere = case.trained_elsewhere(environment(prepared, features, plan).software).ids
     taken = 0 if request.rates else len(elsewhere)
     bases, of_arms = [search.base for search in searches], [arm.config for arm in arms]
     planned = {

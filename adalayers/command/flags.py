@@ -8,10 +8,9 @@ from __future__ import annotations
 import argparse
 import dataclasses
 import itertools
-import math
 import os
 import typing
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from types import NoneType, UnionType
@@ -19,7 +18,7 @@ from typing import Any, Literal
 
 from adalayers.config import parse_overrides
 from adalayers.console.command_line import Parser
-from adalayers.errors import BadInput, local_path, unknown
+from adalayers.errors import BadInput, local_path, require_within, unknown
 from adalayers.request import DataRequest, Resources, StudyRequest, flag
 from adalayers.results import measures
 from adalayers.storage.cache_folder import default_cache
@@ -125,7 +124,7 @@ def _flag_fields(record: type[Any]) -> list[dataclasses.Field[Any]]:
 
 
 def _option(field: dataclasses.Field[Any]) -> str:
-    return "--" + field.metadata.get("option", field.name).replace("_", "-")
+    return "--" + field.name.replace("_", "-")
 
 
 def _reading(field: dataclasses.Field[Any], hint: Any) -> dict[str, Any]:
@@ -134,12 +133,11 @@ def _reading(field: dataclasses.Field[Any], hint: Any) -> dict[str, Any]:
     types = [part for part in (typing.get_args(hint) if union else (hint,)) if part is not NoneType]
     if types == [bool]:
         return {"action": "store_true"}
-    default = None if field.default is dataclasses.MISSING else field.default
     if typing.get_origin(types[0]) is Literal:
-        return {"choices": [name for part in types for name in typing.get_args(part)], "default": default}
+        return {"choices": typing.get_args(types[0]), "default": field.default}
     if choices := field.metadata.get("choices"):
-        return {"choices": choices, "default": default, "type": _chosen(field)}
-    reading = {"metavar": field.metadata["metavar"], "default": default}
+        return {"choices": choices, "default": field.default, "type": _chosen(field)}
+    reading = {"metavar": field.metadata["metavar"], "default": field.default}
     if typing.get_origin(types[0]) in (dict, tuple):
         of_each = {"type": float} if typing.get_args(types[0])[0] is float else {}
         return reading | {"nargs": "+", "action": "extend", "default": []} | of_each
@@ -167,7 +165,7 @@ def parse(study: Study, argv: Sequence[str], command: str = "", program: str = "
     """
     p = parser(study, program)
     given = _given(p, argv)
-    fixed = parse_overrides(given.fixed)
+    fixed = parse_overrides(given.set)
     # Read once more: what the user typed goes before what --smoke and --set ask for.
     if given.smoke:
         no_search = {} if p.get_default("trials") else {"trials": 0}
@@ -175,7 +173,7 @@ def parse(study: Study, argv: Sequence[str], command: str = "", program: str = "
     epochs = fixed.pop("epochs", p.get_default("epochs"))  # --set epochs=N is --epochs N
     p.set_defaults(epochs=epochs)
     given = _given(p, argv)
-    if given.epochs != epochs and "epochs" in parse_overrides(given.fixed):
+    if given.epochs != epochs and "epochs" in parse_overrides(given.set):
         raise BadInput(
             f"wanted one number of epochs, got --epochs {given.epochs} and --set epochs={epochs}; keep one of them"
         )
@@ -197,7 +195,7 @@ def parse(study: Study, argv: Sequence[str], command: str = "", program: str = "
     return Flags(
         requests=requests,
         study=StudyRequest(
-            **_values(StudyRequest, given) | {"fixed": fixed, "rates": rates, "command": command}
+            **_values(StudyRequest, given) | {"set": fixed, "rates": rates, "command": command}
         ),
         resources=Resources(**_values(Resources, given)),
         own=own,
@@ -237,7 +235,7 @@ def _check(given: argparse.Namespace) -> None:
         values = getattr(given, field.name)
         for value in values if isinstance(values, list | tuple) else [values]:
             if value is not None:
-                _check_bounds(_option(field), value, field.metadata)
+                require_within(_option(field), value, field.metadata)
     if given.label is not None and len(given.label) > LABEL_LENGTH:
         raise BadInput(
             f"wanted a --label of at most {LABEL_LENGTH} characters, it is part of a folder's name, got one of "
@@ -245,15 +243,6 @@ def _check(given: argparse.Namespace) -> None:
         )
     if given.group != "auto" and not (given.group.isdecimal() and len(given.group) < 10 and int(given.group)):
         raise BadInput(f"wanted --group auto or a number of at least 1, got {given.group!r}; change it")
-
-
-def _check_bounds(option: str, value: Any, bounds: Mapping[str, Any]) -> None:
-    if "least" in bounds and not value >= bounds["least"]:
-        raise BadInput(f"wanted {option} of at least {bounds['least']}, got {value}; raise it")
-    if "most" in bounds and not value <= bounds["most"]:
-        raise BadInput(f"wanted {option} of at most {bounds['most']:,}, got {value:,}; lower it")
-    if "above" in bounds and not bounds["above"] < value < math.inf:
-        raise BadInput(f"wanted {option} above {bounds['above']} and finite, got {value:g}; change it")
 
 
 def _requests(study: Study, given: argparse.Namespace) -> tuple[DataRequest, ...]:

@@ -14,11 +14,10 @@ from adalayers.data.prepare import prepare
 from adalayers.errors import BadInput, unknown
 from adalayers.features.features import Mode
 from adalayers.request import DataRequest
-from adalayers.results.files import TRIALS, read_texts, study_folder
-from adalayers.results.row_identity import config_of
+from adalayers.results.files import TRIALS, study_folder
 from adalayers.results.study_file import StudyFile, read_study
+from adalayers.results.trial_row import read_trial_rows
 from adalayers.storage.cache_folder import default_cache
-from adalayers.study import trial_id as identity_of
 from adalayers.tasks.catalog import CATALOG
 from adalayers.training.trainer import train
 
@@ -50,18 +49,18 @@ def repeat(
     """
     results = study_folder(folder)
     study, _ = read_study(results)
-    rows = read_texts(results)
+    rows = read_trial_rows(results)
     if trial_id not in rows:
         raise unknown("trial", trial_id, rows)
     row = rows[trial_id]
-    if row["status"] != "completed":
-        raise BadInput(f"wanted a completed trial, {trial_id} is {row['status']}; name another")
-    config = config_of(row)
+    if row.status != "completed":
+        raise BadInput(f"wanted a completed trial, {trial_id} is {row.status}; name another")
+    config = row.config
     pool = bool(study.environment.features.pooling)
     prepared = prepare(_request(study, backbone, dataset, data_dir)).reading([config], pool=pool)
     mode: Mode = "live" if study.environment.features.mode == "live" else "disk"
-    data, seed = prepared.data(mode, cache=default_cache()), int(row["seed"])
-    if (here := identity_of(config, data.shape, seed, data.provenance)) != trial_id:
+    data = prepared.data(mode, cache=default_cache())
+    if (here := row.identity(data.shape, data.provenance)) != trial_id:
         raise BadInput(
             f"wanted what {trial_id} was trained on, {prepared.source.id} and {prepared.task.name} as they are here "
             f"make its row {here}; name the same ones with --backbone, --dataset and --data-dir, or restore {TRIALS} "
@@ -70,14 +69,15 @@ def repeat(
     torch.set_num_threads(1)
     torch.set_flush_denormal(True)  # as a study's workers
     device = "cuda" if torch.cuda.is_available() else "cpu"
-    again = train(config, data, seed=seed, test=row["stage"] == "confirm", device=device).row
-    scores = {name: float(score) for name, score in again.items() if name.startswith(("val/", "test/"))}
-    before = {name: _number(row.get(name, "")) for name in scores}
+    again = train(config, data, seed=row.seed, test=row.stage == "confirm", device=device).row
+    scores = {name: score for name, score in again.items() if name.startswith(("val/", "test/"))}
+    known = {name: row.found.get(name) for name in scores}
+    before = {name: cell if isinstance(cell, int | float) else math.nan for name, cell in known.items()}
     for name, score in scores.items():
-        show(f"{name:<24} {before[name]:.6f}  again {score:.6f}")
+        show(f"{name:<24} {before[name]:.6f}  again {float(score):.6f}")
     same = before == scores
-    if row.get("predictions") and "predictions" in again:
-        same = same and row["predictions"] == again["predictions"]
+    if "predictions" in row.found and "predictions" in again:
+        same = same and row.found["predictions"] == again["predictions"]
     there = study.environment.machine
     show(
         "the same"
@@ -87,22 +87,11 @@ def repeat(
     return SAME if same else OTHER
 
 
-def _number(text: str) -> float:
-    try:
-        return float(text)
-    except ValueError:
-        return math.nan
-
-
 def _request(
     study: StudyFile, backbone: str | None, dataset: str | None, data_dir: str | None
 ) -> DataRequest:
-    """Return the data of a study, as its flags have it."""
-    environment, flags = study.environment, study.request.flags
-    base, data = environment.backbone, environment.dataset
-    names = {field.name for field in dataclasses.fields(DataRequest)} - {"metric"}
-    settings = {name: value for name, value in flags.items() if name in names}
-    settings["splits"] = tuple(settings.get("splits") or ())
+    """Return the data of a study, as its request has it."""
+    base, data = study.environment.backbone, study.environment.dataset
     named = data.name if data.name in CATALOG else data.source
     if dataset is None and data.source.startswith("local:"):
         dataset = data.path if Path(data.path).is_dir() else None
@@ -113,11 +102,11 @@ def _request(
             )
     if backbone is None and base.id.startswith(STATES):
         backbone = f"{STATES}{base.path}"
-    return DataRequest(
-        backbone or (f"{base.id}@{base.revision}" if base.revision else base.id),
-        dataset or (f"{named}@{data.revision}" if data.revision else data.name),
+    return dataclasses.replace(
+        study.request.data,
+        backbone=backbone or (f"{base.id}@{base.revision}" if base.revision else base.id),
+        dataset=dataset or (f"{named}@{data.revision}" if data.revision else data.name),
         data_dir=data_dir,
         metric=study.request.metric,
         backbone_dtype=base.dtype,
-        **settings,
     )

@@ -44,7 +44,6 @@ def run(study: Study, flags: Flags, cases: list[Case], *, reports: Reports) -> E
     outcomes = run_study(
         study,
         ready,
-        request=flags.study,
         resources=flags.resources,
         deadline=None if hours is None else deadline,
         reports=reports,

@@ -7,9 +7,12 @@ import shutil
 import sys
 import time
 from collections.abc import Callable
-from typing import Any, TextIO
+from typing import TYPE_CHECKING, TextIO
 
 from adalayers.escaping import plain
+
+if TYPE_CHECKING:
+    from adalayers.results.trial_row import TrialRow
 
 logger = logging.getLogger(__name__)
 
@@ -144,22 +147,22 @@ class TrialProgress:
         elapsed = time.monotonic() - (self._began or 0.0)
         return duration(max(0.0, remaining * each - passed) * elapsed / max(1e-9, self._taken + passed))
 
-    def ended(self, row: dict[str, Any], remaining: int, total: int) -> None:
+    def ended(self, row: TrialRow, remaining: int, total: int) -> None:
         """Say how a trial ended and what is left: a line each, or, on a terminal, one that refreshes."""
         self._ended += 1
-        self._taken += float(row.get("epochs") or self._epochs)
+        self._taken += float(row.found.get("epochs") or self._epochs)
         now = self._said = time.monotonic()
         if self._began is None:
-            self._began = now - float(row.get("seconds") or 1.0)
+            self._began = now - float(row.found.get("seconds") or 1.0)
         elapsed = now - self._began
-        score = row.get(f"val/{self.metric}")
-        if score is not None and row["status"] == "completed":
+        score = row.score(self.metric)
+        if score is not None and row.status == "completed":
             self._best = score if self._best is None else max(self._best, score)
         named = "" if score is None else f" val/{self.metric} {score:.4f}"
         best = "" if self._best is None else f", best {self._best:.4f}"
         logger.info(
             f"[{total - remaining}/{total}] about {self._left(remaining)} left, "
             f"{60 * self._ended / elapsed:.1f} trials/min | "
-            f"{row['arm'] or 'search'} seed {row['seed']}: {row['status']}{named}{best} ({row['trial_id']})",
-            extra={"refreshes": row["status"] in ("completed", "stopped")},
+            f"{row.arm or 'search'} seed {row.seed}: {row.status}{named}{best} ({row.trial_id})",
+            extra={"refreshes": row.status in ("completed", "stopped")},
         )

@@ -7,7 +7,6 @@ import functools
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import torch
 
@@ -24,6 +23,7 @@ from adalayers.request import DataRequest
 from adalayers.results.study_file import splits_in_words
 from adalayers.states import Shape, State, chosen_streams
 from adalayers.storage.cache_folder import default_cache
+from adalayers.storage.to_json import JsonObject
 from adalayers.tasks.task import Split, Task, label_bytes, load_task
 
 
@@ -137,7 +137,7 @@ class Prepared:
             pairs=isinstance(self.task.splits["train"].inputs[0], tuple),
         )
 
-    def _stored_about(self, split: str) -> dict[str, Any]:
+    def _stored_about(self, split: str) -> JsonObject:
         """Return what a store says of its split, for people; its name follows from the token ids themselves."""
         return {
             "dataset": self.task.name,

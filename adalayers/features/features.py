@@ -35,6 +35,7 @@ from adalayers.features import store
 from adalayers.features.extract import EXTRACT_TOKENS, Progress, extract, extraction_batches, hidden_states
 from adalayers.features.store import OutOfRange, item_bytes
 from adalayers.states import Precision, State
+from adalayers.storage.to_json import JsonObject
 from adalayers.tensors.cpu_mix import READ_AGAIN
 from adalayers.tensors.ragged import ragged_rows, to_device
 
@@ -237,7 +238,7 @@ def stored_bytes(source: BackboneSource, encoded: Encoded, precision: str = "flo
     return stored_rows(source, encoded) * len(source.states) * source.width * item_bytes(precision)
 
 
-def store_key(source: BackboneSource, encoded: Encoded, precision: str) -> dict[str, Any]:
+def store_key(source: BackboneSource, encoded: Encoded, precision: str) -> JsonObject:
     """Return everything that determines the numbers of a store."""
     chosen = {} if source.chosen is None else {"states": [state.key for state in source.states]}
     computed = {} if source.dtype == "float32" else {"computed_as": source.dtype}
@@ -324,7 +325,7 @@ def stored(
         if not store.is_complete(folder):
             model = backbone()
             device = device or torch.device("cuda" if torch.cuda.is_available() else "cpu")
-            spec = {
+            spec: JsonObject = {
                 "key": store_key(source, encoded, precision),
                 "computed_with": {
                     "torch": torch.__version__,
@@ -376,7 +377,7 @@ def _fill(
     folder: Path,
     source: BackboneSource,
     encoded: Encoded,
-    spec: dict[str, Any],
+    spec: JsonObject,
     stored_as: str,
     about: Mapping[str, Any],
     compute: Callable[[store.Writer], None],

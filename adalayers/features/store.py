@@ -37,6 +37,7 @@ from torch import Tensor
 
 from adalayers.errors import BadInput
 from adalayers.states import State
+from adalayers.storage.to_json import JsonObject
 
 try:
     import fcntl
@@ -115,7 +116,7 @@ class Writer:
     def __init__(
         self,
         folder: Path,
-        spec: dict[str, Any],
+        spec: JsonObject,
         *,
         states: Sequence[State],
         width: int,
@@ -164,7 +165,7 @@ class Writer:
         )
         self._kept = time.monotonic()
 
-    def finish(self, starts: np.ndarray, lengths: np.ndarray, about: dict[str, Any]) -> None:
+    def finish(self, starts: np.ndarray, lengths: np.ndarray, about: JsonObject) -> None:
         """Make the store whole; `about` is written next to its key for people to read."""
         if self.rows != self._n_tokens:
             raise ValueError(f"wanted {self._n_tokens} rows in {self.folder}, {self.rows} were appended")
@@ -173,12 +174,18 @@ class Writer:
             np.save(self.folder / name, values.astype(np.int64))
         digests = {name: hasher.hexdigest() for name, hasher in zip(self._names, self._hashers, strict=True)}
         digests |= {name: _digest(self.folder / name) for name in ("starts.npy", "lengths.npy")}
-        files = {
+        files: JsonObject = {
             name: {"bytes": (self.folder / name).stat().st_size, "xxh3_128": digest}
             for name, digest in digests.items()
         }
         created = datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds")
-        meta = {**self._spec, "examples": len(lengths), **about, "created": created, "files": files}
+        meta: JsonObject = {
+            **self._spec,
+            "examples": len(lengths),
+            **about,
+            "created": created,
+            "files": files,
+        }
         write_meta(self.folder, meta)
         (self.folder / PROGRESS).unlink(missing_ok=True)
 
@@ -266,7 +273,7 @@ def stored_states(folder: Path) -> set[str]:
     return set(checked(folder)[0].get("states", ()))
 
 
-def damage(folder: Path, key: dict[str, Any], states: Sequence[State]) -> str | None:
+def damage(folder: Path, key: JsonObject, states: Sequence[State]) -> str | None:
     """Return what is wrong with a finished store; None if its key, states, sizes and checksums are right. Reads all."""
     meta, problem = checked(folder)
     if problem:
@@ -302,12 +309,12 @@ def checked(folder: Path) -> tuple[dict[str, Any], str | None]:
     return meta, None
 
 
-def write_meta(folder: Path, meta: dict[str, Any]) -> None:
+def write_meta(folder: Path, meta: JsonObject) -> None:
     """Write the `meta.json` of a store, with a checksum of its own: what it says decides how files are read."""
     _write_json(folder / META, {**meta, "checksum": _checksum(meta)})
 
 
-def _checksum(meta: dict[str, Any]) -> str:
+def _checksum(meta: JsonObject) -> str:
     return str(xxhash.xxh3_128_hexdigest(json.dumps(meta, sort_keys=True).encode()))
 
 

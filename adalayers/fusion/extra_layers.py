@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import torch
 from jaxtyping import Bool, Float
 from torch import Tensor, nn
 from torch.nn import functional
 
-from adalayers.config import AT_LEAST_1, bounded
+from adalayers.config import bounded
 from adalayers.fusion.fusion import Fusion, Lengths, States
 from adalayers.fusion.projections import Projected, ProjectedConfig
-from adalayers.states import Shape, State, chosen_streams
+from adalayers.states import Settings, Shape, State, chosen_streams
 from adalayers.tensors.cpu_attention import SelfAttention
 from adalayers.tensors.cpu_dropout import Dropout
 from adalayers.tensors.ragged import length_groups, padded
@@ -38,14 +38,18 @@ class ExtraLayersConfig(ProjectedConfig):
 
     fusion: ClassVar[str] = "extra-layers"
 
-    added_layers: int | None = bounded(None, AT_LEAST_1, maximum=2**8)
+    added_layers: int | None = bounded(None, least=1, most=2**8)
 
     def unused(self, shape: Shape) -> set[str]:
         return super().unused(shape) - (set() if self.own_width else {"heads"})
 
-    def resolved(self, shape: Shape) -> dict[str, Any]:
+    def resolved(self, shape: Shape) -> Settings:
+        return {**super().resolved(shape), "added_layers": self.n_layers(shape)}
+
+    def n_layers(self, shape: Shape) -> int:
+        """Return the number of layers added, by default as published for models of this depth."""
         published = 1 if chosen_streams(self.stream, shape)[-1].layers <= BASE_LAYERS else 2
-        return {**super().resolved(shape), "added_layers": self.added_layers or published}
+        return self.added_layers or published
 
     def check(self, shape: Shape) -> None:
         super().check(shape)
@@ -87,7 +91,7 @@ class ExtraLayers(Fusion):
 
     def __init__(self, config: ExtraLayersConfig, shape: Shape):
         super().__init__(config.states(shape)[-1:], config.width(shape))
-        heads, layers = config.heads, config.resolved(shape)["added_layers"]
+        heads, layers = config.heads, config.n_layers(shape)
         if config.own_width:
             heads = own_heads(shape.width)
         self.projected = Projected(self.states, shape.width, config.projected_to)

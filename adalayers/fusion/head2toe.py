@@ -11,7 +11,7 @@ from jaxtyping import Bool, Float
 from torch import Tensor, nn
 from torch.nn import functional
 
-from adalayers.config import NOT_NEGATIVE, Bound, TrialConfig, bounded
+from adalayers.config import TrialConfig, bounded
 from adalayers.fusion.fusion import Fusion, Lengths, States
 from adalayers.states import Head, Pooling, Shape, State
 from adalayers.tensors.ragged import sequence_means
@@ -30,8 +30,8 @@ class Head2ToeConfig(TrialConfig):
     tasks: ClassVar[tuple[Head, ...]] = ("sequence",)
     own_read_out: ClassVar[bool] = True
 
-    lasso: float = bounded(1e-4, NOT_NEGATIVE)
-    fraction: float = bounded(0.1, Bound(lambda value: 0 < value <= 1, "a share above 0, and at most 1"))
+    lasso: float = bounded(1e-4, least=0)
+    fraction: float = bounded(0.1, above=0, most=1)
 
     def width(self, shape: Shape) -> int:
         return shape.n_outputs

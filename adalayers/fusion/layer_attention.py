@@ -4,17 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar, Literal
+from typing import ClassVar, Literal
 
 import torch
 from jaxtyping import Float
 from torch import Tensor, nn
 from torch.nn import functional
 
-from adalayers.config import POSITIVE, bounded
+from adalayers.config import bounded
 from adalayers.fusion.fusion import Fusion, Lengths, ParameterGroup, States
 from adalayers.fusion.projections import Projected, ProjectedConfig
-from adalayers.states import Pooling, Shape, State
+from adalayers.states import Pooling, Settings, Shape, State
 from adalayers.tensors.ragged import sequence_means
 from adalayers.tensors.seeds import drawing
 
@@ -35,9 +35,9 @@ class LayerAttentionConfig(ProjectedConfig):
     token_by_token: ClassVar[bool] = True
 
     keys: Keys = "tokens"
-    mix_lr: float | None = bounded(None, POSITIVE)
+    mix_lr: float | None = bounded(None, above=0)
 
-    def resolved(self, shape: Shape) -> dict[str, Any]:
+    def resolved(self, shape: Shape) -> Settings:
         return {**super().resolved(shape), "mix_lr": self.mix_lr or self.lr}
 
     def _pooling(self) -> Pooling | None:

@@ -11,7 +11,7 @@ import torch
 from jaxtyping import Float
 from torch import Tensor, nn
 
-from adalayers.config import AT_LEAST_1, bounded
+from adalayers.config import bounded
 from adalayers.fusion.fusion import Lengths, ParameterGroup, States
 from adalayers.fusion.text_vectors import LayersConfig, LayerVectors, TextVector, pooled_layers
 from adalayers.states import Shape, State
@@ -30,7 +30,7 @@ class LayerGraphConfig(LayersConfig):
     fusion: ClassVar[str] = "layer-graph"
 
     graph: Graph = "cayley"
-    rounds: int = bounded(2, AT_LEAST_1, maximum=16)
+    rounds: int = bounded(2, least=1, most=16)
 
     def build(self, shape: Shape) -> LayerGraph:
         return LayerGraph(self, shape)

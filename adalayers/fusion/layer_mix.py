@@ -12,12 +12,12 @@ from jaxtyping import Float
 from torch import Tensor, nn
 from torch.nn import functional
 
-from adalayers.config import AT_LEAST_1, BELOW_1, MAX_WIDTH, POSITIVE, bounded
+from adalayers.config import MAX_WIDTH, bounded
 from adalayers.errors import BadInput
 from adalayers.fusion.fusion import Fusion, Fusions, Lengths, ParameterGroup, States, Term
 from adalayers.fusion.projections import NORM_EPS, projections
 from adalayers.fusion.weighted import WeightedConfig, WeightedFusion
-from adalayers.states import Pooling, Shape, State
+from adalayers.states import Pooling, Settings, Shape, State
 from adalayers.tensors import ragged
 from adalayers.tensors.cpu_dropout import Dropout, dropout_mask
 from adalayers.tensors.cpu_mix import ACTIVATIONS
@@ -51,17 +51,17 @@ class LayerMixConfig(WeightedConfig):
     fusion: ClassVar[str] = "layer-mix"
     token_by_token: ClassVar[bool] = True
 
-    alpha: float = bounded(1.0, POSITIVE)
+    alpha: float = bounded(1.0, above=0)
     entropy_weight: float = 0.0
     entropy_scale: Literal["nats", "as-released"] = "nats"
-    cutoff: float = bounded(0.0, BELOW_1)
+    cutoff: float = bounded(0.0, least=0, below=1)
     cutoff_when: Literal["always", "after-training"] = "always"
     train_projections: bool = True
-    k: int = bounded(64, AT_LEAST_1, maximum=MAX_WIDTH)
+    k: int = bounded(64, least=1, most=MAX_WIDTH)
     normalise: bool = True
-    projection_dropout: float = bounded(0.0, BELOW_1)
+    projection_dropout: float = bounded(0.0, least=0, below=1)
     gelu_after_mix: bool = False
-    mix_lr: float | None = bounded(None, POSITIVE)
+    mix_lr: float | None = bounded(None, above=0)
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -77,7 +77,7 @@ class LayerMixConfig(WeightedConfig):
         when = {"cutoff_when"} if self.cutoff == 0 else set()
         return super().unused(shape) | learned_alone | scale | when
 
-    def resolved(self, shape: Shape) -> dict[str, Any]:
+    def resolved(self, shape: Shape) -> Settings:
         return {**super().resolved(shape), "mix_lr": self.mix_lr or self.lr}
 
     def check(self, shape: Shape) -> None:

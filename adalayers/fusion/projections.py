@@ -10,7 +10,7 @@ from jaxtyping import Float
 from torch import Tensor, nn
 from torch.nn import functional
 
-from adalayers.config import AT_LEAST_1, MAX_WIDTH, TrialConfig, bounded
+from adalayers.config import MAX_WIDTH, TrialConfig, bounded
 from adalayers.fusion.fusion import Term
 from adalayers.states import Shape, State
 from adalayers.tensors.seeds import drawing
@@ -55,7 +55,7 @@ class ProjectedConfig(TrialConfig):
     own_width  True reads them as they are, at the width K of the base model, as the method was published
     """
 
-    k: int = bounded(64, AT_LEAST_1, maximum=MAX_WIDTH)
+    k: int = bounded(64, least=1, most=MAX_WIDTH)
     own_width: bool = False
 
     @property

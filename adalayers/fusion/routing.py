@@ -11,7 +11,7 @@ from jaxtyping import Bool, Float, Int
 from torch import Tensor, nn
 from torch.nn import functional
 
-from adalayers.config import Bound, bounded
+from adalayers.config import bounded
 from adalayers.errors import BadInput
 from adalayers.fusion.fusion import Fusion, Lengths, States
 from adalayers.fusion.projections import NORM_EPS, Projected, ProjectedConfig
@@ -34,7 +34,11 @@ class RoutingConfig(ProjectedConfig):
     fusion: ClassVar[str] = "routing"
     own_read_out: ClassVar[bool] = True
 
-    hidden_vectors: int = bounded(0, Bound(lambda value: value == 0 or value >= 2, "0, or at least 2"))
+    hidden_vectors: int = bounded(0, least=0)
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        self.require("hidden_vectors", self.hidden_vectors != 1, "0, or at least 2")
 
     def width(self, shape: Shape) -> int:
         return shape.n_outputs

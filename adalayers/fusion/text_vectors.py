@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, ClassVar, Literal
+from typing import ClassVar, Literal
 
 import torch
 from jaxtyping import Float
 from torch import Tensor, nn
 
-from adalayers.config import AT_LEAST_1, MAX_WIDTH, POOLED, TrialConfig, bounded
+from adalayers.config import MAX_WIDTH, POOLED, TrialConfig, bounded
 from adalayers.fusion.fusion import Fusion, Lengths, States
-from adalayers.states import Head, Pooling, Shape, State
+from adalayers.states import Head, Pooling, Settings, Shape, State
 from adalayers.tensors.ragged import pooled
 
 
@@ -34,7 +34,7 @@ class TextVectorConfig(TrialConfig):
     def unused(self, shape: Shape) -> set[str]:
         return super().unused(shape) | {"positions"}
 
-    def resolved(self, shape: Shape) -> dict[str, Any]:
+    def resolved(self, shape: Shape) -> Settings:
         return {**super().resolved(shape), "read_out": "mean"}
 
 
@@ -48,7 +48,7 @@ class LayersConfig(TextVectorConfig):
     activation     relu, or none: all is linear but norms
     """
 
-    k: int = bounded(64, AT_LEAST_1, maximum=MAX_WIDTH)
+    k: int = bounded(64, least=1, most=MAX_WIDTH)
     token_pooling: Pooling = "mean"
     layer_pooling: Literal["mean", "sum"] = "mean"
     activation: Literal["relu", "none"] = "relu"

@@ -10,7 +10,7 @@ from jaxtyping import Bool, Float
 from torch import Tensor, nn
 from torch.nn import functional
 
-from adalayers.config import AT_LEAST_1, MAX_WIDTH, bounded
+from adalayers.config import MAX_WIDTH, bounded
 from adalayers.fusion.fusion import Lengths, States
 from adalayers.fusion.text_vectors import TextVector, TextVectorConfig
 from adalayers.states import Pooling, Shape, State
@@ -31,7 +31,7 @@ class TokensFirstConfig(TextVectorConfig):
     fusion: ClassVar[str] = "tokens-first"
 
     aggregate: Aggregate = "gate"
-    k: int = bounded(64, AT_LEAST_1, maximum=MAX_WIDTH)
+    k: int = bounded(64, least=1, most=MAX_WIDTH)
 
     def width(self, shape: Shape) -> int:
         return shape.width

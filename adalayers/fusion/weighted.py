@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from abc import abstractmethod
+from collections.abc import Collection
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Literal
 
 import torch
 from jaxtyping import Float
@@ -12,7 +13,7 @@ from torch import Tensor, nn
 
 from adalayers.config import TrialConfig
 from adalayers.fusion.fusion import Fusion
-from adalayers.states import Shape, State
+from adalayers.states import Settings, Shape, State
 
 Mix = Literal["learned", "uniform", "single", "last"]
 
@@ -36,13 +37,20 @@ class WeightedConfig(TrialConfig):
     def unused(self, shape: Shape) -> set[str]:
         return super().unused(shape) | (set() if self._resolved_mix(shape) == "single" else {"layer"})
 
-    def resolved(self, shape: Shape) -> dict[str, Any]:
+    def resolved(self, shape: Shape) -> Settings:
         return {**super().resolved(shape), "mix": self._resolved_mix(shape)}
 
     def _resolved_mix(self, shape: Shape) -> str:
         """Return `mix`, where `single` on the last hidden state is `last`: one trial has one name."""
         last = self.mix == "single" and self.layer == self.states(shape)[-1].number
         return "last" if last else self.mix
+
+    def within(self, names: Collection[str], shape: Shape) -> Settings:
+        values = super().within(names, shape)
+        if "layer" not in names or self._resolved_mix(shape) != "last":
+            return values
+        single: Settings = {"mix": "single", "layer": self.states(shape)[-1].number}
+        return values | {name: value for name, value in single.items() if name in names}
 
     def check(self, shape: Shape) -> None:
         super().check(shape)

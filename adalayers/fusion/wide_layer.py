@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import torch
 from jaxtyping import Float
 from torch import Tensor, nn
 
-from adalayers.config import AT_LEAST_1, MAX_WIDTH, POSITIVE, TrialConfig, bounded
+from adalayers.config import MAX_WIDTH, TrialConfig, bounded
 from adalayers.fusion.fusion import Fusion, Lengths, ParameterGroup, States
 from adalayers.fusion.projections import projected, projection_seed
-from adalayers.states import Shape, State
+from adalayers.states import Settings, Shape, State
 from adalayers.tensors.seeds import drawing
 
 
@@ -30,14 +30,14 @@ class WideLayerConfig(TrialConfig):
     token_by_token: ClassVar[bool] = True
 
     layer: int | None = None
-    projections: int | None = bounded(None, AT_LEAST_1, maximum=2**12)
-    k: int = bounded(64, AT_LEAST_1, maximum=MAX_WIDTH)
-    mix_lr: float | None = bounded(None, POSITIVE)
+    projections: int | None = bounded(None, least=1, most=2**12)
+    k: int = bounded(64, least=1, most=MAX_WIDTH)
+    mix_lr: float | None = bounded(None, above=0)
 
     def width(self, shape: Shape) -> int:
         return self.k
 
-    def resolved(self, shape: Shape) -> dict[str, Any]:
+    def resolved(self, shape: Shape) -> Settings:
         states = self.states(shape)
         return {
             **super().resolved(shape),
@@ -72,7 +72,7 @@ class WideLayer(Fusion):
         super().__init__(of_layer, config.k)
         self.lr, seed = config.mix_lr, projection_seed()
         self.projections = nn.ModuleList()
-        for copy in range(resolved["projections"]):
+        for copy in range(config.projections or len(config.states(shape))):
             with drawing(seed, of_layer[0].key, copy):
                 self.projections.append(nn.Linear(shape.width, config.k, bias=False))
         self.p = nn.Parameter(torch.ones(len(self.projections)))

@@ -13,6 +13,7 @@ from adalayers.backbones.sources import require_base_model
 from adalayers.backbones.tokens import Encoded
 from adalayers.data.prepare import Prepared, prepare
 from adalayers.features.features import LiveFeatures
+from adalayers.storage.to_json import JsonObject
 
 REFERENCE = "reference_dataset"
 """The flag that names the dataset which a case's data is measured against."""
@@ -50,9 +51,9 @@ class CaseData:
         return prepare(replace(request, dataset=reference, text_column=None, label_column=None, metric=None))
 
     @property
-    def key(self) -> dict[str, Any]:
+    def key(self) -> JsonObject:
         """All that the numbers follow from, in JSON's own types; a study without the flag has no reference."""
-        key = {"backbone": self.prepared.source.fingerprint, "train": _fingerprint(self.prepared)}
+        key: JsonObject = {"backbone": self.prepared.source.fingerprint, "train": _fingerprint(self.prepared)}
         return key | ({"reference": _fingerprint(self.reference)} if REFERENCE in self.flags else {})
 
     def pools(self, rng: np.random.Generator) -> tuple[Pool, Pool]:

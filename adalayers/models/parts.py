@@ -17,7 +17,7 @@ from adalayers.errors import unknown
 from adalayers.models.model import FusionModel
 from adalayers.provenance import BackboneId
 from adalayers.results.study_file import from_json
-from adalayers.states import Shape
+from adalayers.states import Settings, Shape
 from adalayers.storage.folder import Folder
 from adalayers.tasks.kinds import KINDS
 
@@ -60,7 +60,7 @@ def read_parts(folder: Folder) -> Parts:
         raise ValueError(
             f"{CONFIG} is not of format {PARTS_FORMAT}, but written by another version, which reads it"
         )
-    config = trial_config(**from_json(dict[str, Any], document.pop("trial", None), "trial"))
+    config = trial_config(**from_json(Settings, document.pop("trial", None), "trial"))
     shape = _shape(document.pop("shape", None))
     _check_about(document, shape)
     tensors = _tensors(folder)

@@ -50,9 +50,8 @@ FINISHED = ("completed", "stopped", "diverged")
 
 _FIRST = ("trial_id", "stage", "arm", "search", "status", "error")
 _MIDDLE = ("seed", "fusion", "train_examples", "draw", "epochs", "best_epoch")
-_LAST = ("mix/entropy", "mix/live_layers", "parameters", "seconds", "group", "predictions")
+_LAST = ("parameters", "seconds", "group", "predictions")
 _TEXT = dict.fromkeys(("trial_id", "stage", "arm", "search", "status", "error", "fusion", "predictions"), str)
-_WHOLE = ("seed", "train_examples", "draw", "epochs", "best_epoch", "mix/live_layers", "parameters")
 
 
 @dataclass(frozen=True)
@@ -229,16 +228,6 @@ def _with_numbers(trials: pd.DataFrame) -> pd.DataFrame:
     return trials.assign(**changed)
 
 
-def no_numbers(trials: pd.DataFrame) -> str:
-    """Return where in rows of `trials.csv` a score is no number, as words; "" where each is one, or empty."""
-    for name in trials.columns:
-        if str(name).startswith(("val/", "test/")) and not pd.api.types.is_numeric_dtype(trials[name]):
-            odd = trials.loc[pd.to_numeric(trials[name], errors="coerce").isna() & trials[name].notna()]
-            if len(odd):
-                return f"{name} of trial {odd['trial_id'].iloc[0]} is {str(odd[name].iloc[0])[:40]!r}"
-    return ""
-
-
 def read_texts(folder: Folder, *, advice: str = "restore the file from a copy") -> dict[str, dict[str, str]]:
     """Return trial_id -> its row of `trials.csv` as it is written, by column.
 
@@ -253,10 +242,7 @@ def read_texts(folder: Folder, *, advice: str = "restore the file from a copy") 
 
 
 def write_trials(folder: Folder, rows: Iterable[Mapping[str, Any]]) -> None:
-    """Write `trials.csv` whole: what identifies a trial, its settings, its scores, and what its fusion notes.
-
-    Raises `TypeError` for a fraction in a column of whole numbers.
-    """
+    """Write `trials.csv` whole: what identifies a trial, its settings, its scores, and what its fusion notes."""
     rows = [to_json(row) for row in rows]
     keys = dict.fromkeys(key for row in rows for key in row)
     first = [
@@ -267,7 +253,7 @@ def write_trials(folder: Folder, rows: Iterable[Mapping[str, Any]]) -> None:
         *[key for key in keys if key.startswith("test/")],
     ]
     columns = [*first, *(key for key in keys if key not in (*first, *_LAST)), *_LAST]
-    frame = pd.DataFrame(rows, columns=columns).astype(dict.fromkeys(_WHOLE, "Int64"))
+    frame = pd.DataFrame(rows, columns=columns, dtype=object)  # whole numbers stay so beside missing ones
     folder.write_bytes(TRIALS, frame.to_csv(index=False).encode())
 
 

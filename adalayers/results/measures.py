@@ -5,11 +5,13 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, TypeVar
 
 from adalayers.results.files import MEASURES
 from adalayers.storage.folder import Folder
 from adalayers.storage.to_json import to_json
+
+T = TypeVar("T")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -44,7 +46,7 @@ class Measured:
         return None if self.value is None else self.value - (self.nothing or 0.0)
 
 
-def _renamed(row: Mapping[str, Any], old: str, new: str) -> dict[str, Any]:
+def _renamed(row: Mapping[str, T], old: str, new: str) -> dict[str, T]:
     return {new if name == old else name: value for name, value in row.items()}
 
 

@@ -13,7 +13,6 @@ import logging
 import math
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import pandas as pd
 
@@ -27,26 +26,18 @@ from adalayers.results.files import (
     TRIALS,
     answers,
     read_rows,
-    read_trials,
 )
 from adalayers.results.record import PROGRESS
 from adalayers.results.rescoring import contradicted
 from adalayers.results.study_file import StudyFile, read_study
+from adalayers.results.trial_row import TAKEN_COMMIT, TAKEN_FROM, TEXTS, Cell, TrialRow, read_trial_rows
 from adalayers.storage.folder import Folder
 from adalayers.storage.redaction import reason
 
 logger = logging.getLogger(__name__)
 
 CONFIG, WEIGHTS = "config.json", "model.safetensors"
-TAKEN_FROM = "taken_from"
-"""Column of `trials.csv`: the study that trained the trial, as <study>/<name>; empty for those of the study itself."""
-
-TAKEN_COMMIT = "taken_commit"
-"""Column of `trials.csv`: the commit that trained it there, and `UNCOMMITTED` where its code had changes."""
 UNCOMMITTED = "with uncommitted changes"
-
-_OWN = ("trial_id", "stage", "arm", "search", "status", "error", "seed", "fusion", "train_examples", "draw")
-_TEXTS = ("group", "predictions", TAKEN_FROM, TAKEN_COMMIT)
 
 Gold = Mapping[str, pd.DataFrame]
 """Split, `val` or `test` -> the `index` and `label` of its examples, as `predictions.parquet` has them."""
@@ -57,7 +48,7 @@ class _Trained:
     """A trial of another study: its row there, that study's folder, its commit, and whether `best/` is its model."""
 
     folder: Folder
-    row: dict[str, Any]
+    row: TrialRow
     commit: str
     has_model: bool
 
@@ -66,10 +57,9 @@ class _Trained:
         return f"{self.folder.parent().name}/{self.folder.name}"
 
     @property
-    def scored(self) -> dict[str, Any]:
+    def scored(self) -> dict[str, Cell]:
         """What two studies must have alike of one trial."""
-        names = [name for name in self.row if name.startswith(("val/", "test/")) or name == "predictions"]
-        return {name: self.row[name] for name in names}
+        return {**self.row.scores, "predictions": self.row.found["predictions"]}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -128,9 +118,8 @@ class OtherStudies:
         for trial_id in disagreeing:
             del self._trained[trial_id]
         # `best/` holds the best model: where it would be that of a trial whose model is gone, that one is trained.
-        scores = {key: trial.row[f"val/{wanted.metric}"] for key, trial in self._trained.items()}
-        best = min(scores, key=lambda key: (-scores[key], key), default=None)
-        if best is not None and not self._trained[best].has_model:
+        scores = [(-(trial.row.score(wanted.metric) or 0.0), key) for key, trial in self._trained.items()]
+        if scores and not self._trained[best := min(scores)[1]].has_model:
             del self._trained[best]
 
     def _of_study(self, folder: Folder, own_study: str) -> Iterator[tuple[str, _Trained]]:
@@ -140,42 +129,35 @@ class OtherStudies:
             if not (folder.exists(STUDY) and folder.exists(TRIALS)):
                 return
             document, _ = read_study(folder)
-            trials = read_trials(folder)
+            rows = read_trial_rows(folder)
             model = _model_of(folder)
         except Exception as error:  # there is no end to what damaged files make their readers raise
             _pass_over(source, reason(error, folder.address))
             return
         if document.study == own_study:  # a copy of one, under another name
             return
-        there = trials[
-            (trials["stage"] == "confirm")
-            & (trials["status"] == "completed")
-            & trials["trial_id"].isin(list(self._wanted.ids))
-        ]
+        there = {own: row for own, row in rows.items() if row.confirmed and own in self._wanted.ids}
         known = {run.software for run in document.runs.history if run.confirmed}
-        if len(there) and not known == {document.environment.software} == {self._wanted.software}:
+        if there and not known == {document.environment.software} == {self._wanted.software}:
             _pass_over(source, "its code, packages or machine are not the same")
             return
-        if len(there) and not {*self._wanted.variants} <= document.request.variants.keys():
+        if there and not {*self._wanted.variants} <= document.request.variants.keys():
             _pass_over(source, "its models were not scored as all variants of this study")
             return
-        for row in there.to_dict("records"):
-            kept = {str(key): value for key, value in row.items() if not pd.isna(value)}
-            trial_id = str(row["trial_id"])
-            if why := self._doubt(folder, kept):
+        for trial_id, row in there.items():
+            if why := self._doubt(folder, row):
                 _pass_over(source, f"trial {trial_id}: {why}")
             else:
-                yield trial_id, _Trained(folder, kept, _commit(document, kept), trial_id == model)
+                yield trial_id, _Trained(folder, row, _commit(document, row), trial_id == model)
 
-    def _doubt(self, folder: Folder, row: Mapping[str, Any]) -> str:
+    def _doubt(self, folder: Folder, row: TrialRow) -> str:
         """Return why a trial of another study is not taken; "" where it is."""
-        wanted, trial_id, gold = self._wanted, str(row["trial_id"]), self._gold()
-        for name, value in row.items():
-            own = name in (*_OWN, *_TEXTS) or name.startswith("config/")
-            if not own and not (isinstance(value, int | float) and math.isfinite(value)):
+        wanted, trial_id, gold = self._wanted, row.trial_id, self._gold()
+        for name, value in row.found.items():
+            if name not in TEXTS and not (isinstance(value, int | float) and math.isfinite(value)):
                 return f"{name} is {str(value)[:40]!r}, which is no number"
         needed = ["predictions", *(f"{split}/{wanted.metric}" for split in gold)]
-        if lacking := [name for name in needed if row.get(name) in (None, "")]:
+        if lacking := [name for name in needed if name not in row.found]:
             return f"it has no {lacking[0]}"
         if self._rows(folder, HISTORY, trial_id).empty:
             return f"it has no rows in {HISTORY}"
@@ -190,7 +172,7 @@ class OtherStudies:
                 if answers(rows[name]).tolist() != answers(examples[name]).tolist():
                     return f"its predictions on {split} are of other examples or labels"
             if why := next(
-                contradicted(row, rows, split, kind=wanted.kind, labels=wanted.labels, strict=True), ""
+                contradicted(row.found, rows, split, kind=wanted.kind, labels=wanted.labels, strict=True), ""
             ):
                 return why
         return ""
@@ -224,15 +206,8 @@ class OtherStudies:
         if trained.has_model:
             for name in (CONFIG, WEIGHTS):
                 work.write_bytes(f"{BEST}/{name}", trained.folder.read_bytes(f"{BEST}/{name}"))
-        row = {
-            key: value
-            for key, value in trained.row.items()
-            if key not in _OWN and not key.startswith("config/")
-        }
-        row = {
-            TAKEN_FROM: trained.source,
-            TAKEN_COMMIT: trained.commit,
-        } | row  # it stays where it first came from
+        # It stays where it first came from.
+        row = {TAKEN_FROM: trained.source, TAKEN_COMMIT: trained.commit, **trained.row.found}
         rows = [
             {str(key): value for key, value in evaluation.items() if key != "trial_id" and not pd.isna(value)}
             for evaluation in history.to_dict("records")
@@ -257,9 +232,9 @@ def _pass_over(source: str, why: str) -> None:
     logger.warning(f"not taken over from {source}: {why}")
 
 
-def _commit(document: StudyFile, row: Mapping[str, Any]) -> str:
+def _commit(document: StudyFile, row: TrialRow) -> str:
     """Return the commit of the run that trained a row, as `TAKEN_COMMIT` has it."""
-    runs = (run for run in document.runs.history if row["seed"] in run.seeds.get(str(row["arm"]), ()))
+    runs = (run for run in document.runs.history if row.seed in run.seeds.get(row.arm, ()))
     code = next(runs, document.environment.git)
     return f"{code.commit or 'unknown'}{f' {UNCOMMITTED}' if code.dirty else ''}"
 

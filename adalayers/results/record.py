@@ -9,17 +9,20 @@ what a trial under way has left and cannot be read is made again, and what is lo
 from __future__ import annotations
 
 import contextlib
+import dataclasses
 import logging
 import time
-from collections.abc import Collection, Iterable, Mapping
-from typing import Any
+from collections.abc import Collection, Iterable
+from dataclasses import dataclass, field
 
 import pandas as pd
 
 from adalayers.errors import BadInput
 from adalayers.results import files as results
 from adalayers.results.files import BEST, EVALUATIONS, FINISHED, HISTORY, PREDICTIONS, STUDY, TRIALS, WORK
+from adalayers.results.trial_row import Cell, TrialRow, read_trial_rows
 from adalayers.storage.folder import Folder, damaged
+from adalayers.storage.to_json import JsonObject
 from adalayers.study import TRIAL_ID
 
 logger = logging.getLogger(__name__)
@@ -49,7 +52,7 @@ class StudyRecord:
 
     def __init__(self, folder: Folder, metric: str):
         self.folder, self.metric = folder, metric
-        self.rows: dict[str, dict[str, Any]] = {}
+        self.rows: dict[str, TrialRow] = {}
         self._frames: dict[str, dict[str, pd.DataFrame]] = {
             name: {} for name in (HISTORY, PREDICTIONS, EVALUATIONS)
         }
@@ -63,13 +66,16 @@ class StudyRecord:
 
     def _read(self) -> None:
         if self.folder.exists(TRIALS):
-            trials = results.read_trials(self.folder, advice=ADVICE)
-            if odd := results.no_numbers(trials):
-                raise damaged(self.folder, TRIALS, odd, lost="what trials scored is in doubt", advice=ADVICE)
-            for row in trials.to_dict("records"):
-                self.rows[_checked(row["trial_id"], self.folder)] = {
-                    str(key): value for key, value in row.items() if not pd.isna(value)
-                }
+            for trial_id, row in read_trial_rows(self.folder, advice=ADVICE).items():
+                self.rows[_checked(trial_id, self.folder)] = row
+                if odd := [
+                    f"{name} of trial {trial_id} is {score[:40]!r}"
+                    for name, score in row.scores.items()
+                    if isinstance(score, str)
+                ]:
+                    raise damaged(
+                        self.folder, TRIALS, odd[0], lost="what trials scored is in doubt", advice=ADVICE
+                    )
         for name, by_trial in self._frames.items():
             if self.folder.exists(name):
                 frame = self._read_rows(name)
@@ -82,16 +88,16 @@ class StudyRecord:
         noted = self._noted(trial_id for trial_id in left if not self.finished(trial_id))
         # What a trial noted as it began is older than its end in `trials.csv`.
         self.rows |= {
-            key: row for key, row in noted.items() if row["status"] != "unfinished" or not self.ended(key)
+            key: row for key, row in noted.items() if row.status != "unfinished" or not self.ended(key)
         }
-        self._to_retry = {key for key, row in self.rows.items() if row["status"] == "failed"}
+        self._to_retry = {key for key, row in self.rows.items() if row.status == "failed"}
         if best := self.best():
             self._is_best(self.rows[best])
         for trial_id in left:
             if trial_id in self.rows:
                 self._recover(trial_id)
 
-    def _noted(self, trial_ids: Iterable[str]) -> dict[str, dict[str, Any]]:
+    def _noted(self, trial_ids: Iterable[str]) -> dict[str, TrialRow]:
         """Return the rows of trials that began or ended after `trials.csv` was written last, in that order."""
         numbered = []
         for trial_id in trial_ids:
@@ -99,15 +105,14 @@ class StudyRecord:
                 OSError, ValueError, TypeError, KeyError, AttributeError
             ):  # none, or damaged
                 noted = self.work(trial_id).read_sealed(ROW)
-                row = {key: value for key, value in noted["row"].items() if value is not None}
-                if {"stage", "arm", "status", "seed"} <= row.keys():
-                    numbered.append((int(noted["number"]), {**row, "trial_id": trial_id}))
-        return {row["trial_id"]: row for _, row in sorted(numbered, key=lambda noted: noted[0])}
+                row = TrialRow.of_cells({**noted["row"], "trial_id": trial_id})
+                numbered.append((int(noted["number"]), row))
+        return {row.trial_id: row for _, row in sorted(numbered, key=lambda noted: noted[0])}
 
     def _note(self, trial_id: str) -> None:
         """Write a trial's row to its own folder, until the study's files have it."""
         number = self._numbers.setdefault(trial_id, len(self.rows))
-        self.work(trial_id).write_sealed(ROW, {"number": number, "row": self.rows[trial_id]})
+        self.work(trial_id).write_sealed(ROW, {"number": number, "row": self.rows[trial_id].cells()})
 
     def _read_rows(self, name: str) -> pd.DataFrame:
         """Return a file of rows; one that cannot be read is kept under another name, and what it held is lost."""
@@ -128,19 +133,19 @@ class StudyRecord:
         """
         row, work = self.rows[trial_id], self.work(trial_id)
         try:
-            progress, _ = _left(work)
+            left = _left(work)
         except _Damaged as damage:
             finished = self.finished(trial_id)
             lost = "what it lacks beside its row is lost" if finished else "it goes on from its checkpoint"
             logger.warning(f"trial {trial_id} left {damage}, which cannot be read: {lost}")
             work.delete(PROGRESS)
-            progress = {}
-        merged, left = row.get("epochs"), progress.get("row", {}).get("epochs")
-        if self.finished(trial_id) and (not progress or (None not in (merged, left) and merged != left)):
+            left = _Left()
+        epochs = {row.found.get("epochs"), left.row.get("epochs")} - {None}
+        if row.finished and (not left.status or len(epochs) > 1):
             # Merged and half deleted, or left by a worker that outlived its driver.
             self._merged.append(trial_id)
-        elif self.finished(trial_id) or progress.get("status") in FINISHED:
-            self.end(trial_id, progress["status"])
+        elif row.finished or left.status in FINISHED:
+            self.end(trial_id, left.status)
 
     def work(self, trial_id: str) -> Folder:
         """Return the folder where a trial leaves its progress and its checkpoint."""
@@ -148,25 +153,24 @@ class StudyRecord:
         return self.folder.child(f"{WORK}/{trial_id}")
 
     def finished(self, trial_id: str) -> bool:
-        return trial_id in self.rows and self.rows[trial_id]["status"] in FINISHED
+        return trial_id in self.rows and self.rows[trial_id].finished
 
     def ended(self, trial_id: str) -> bool:
         """Return whether a trial has ended; one that failed in an earlier run has to be tried again."""
-        ended = trial_id in self.rows and self.rows[trial_id]["status"] != "unfinished"
+        ended = trial_id in self.rows and self.rows[trial_id].status != "unfinished"
         return ended and trial_id not in self._to_retry
 
     def score(self, trial_id: str) -> float | None:
         """Return the trial's best validation score, None where it has none."""
-        value = self.rows[trial_id].get(f"val/{self.metric}")
-        return None if value is None else float(value)
+        return self.rows[trial_id].score(self.metric)
 
-    def begin(self, trial_id: str, row: dict[str, Any]) -> None:
-        """Note a trial that is about to run: what determines it, as its columns of `trials.csv`."""
-        self.rows[trial_id] = {"trial_id": trial_id, **row, "status": "unfinished", "error": ""}
-        self._note(trial_id)
+    def begin(self, row: TrialRow) -> None:
+        """Note a trial that is about to run."""
+        self.rows[row.trial_id] = row
+        self._note(row.trial_id)
         self.written = False
 
-    def end(self, trial_id: str, status: str | None = None, error: str = "") -> dict[str, Any]:
+    def end(self, trial_id: str, status: str | None = None, error: str = "") -> TrialRow:
         """Merge a trial that ended and return its row.
 
         status: as the scheduler or Ray saw it; None: as the trial itself says
@@ -174,27 +178,24 @@ class StudyRecord:
         work = self.work(trial_id)
         self._to_retry.discard(trial_id)
         try:
-            progress, left = _left(work)
+            left = _left(work)
         except _Damaged as damage:
-            progress, left = {}, {}
+            left = _Left()
             status, error = "failed", f"it left {damage}, which cannot be read"
         row = self.rows[trial_id]
         if not self.finished(trial_id):  # a finished row never changes
-            row = {
-                **{key: value for key, value in row.items() if key not in ("status", "error")},
-                **progress.get("row", {}),
-                "status": status or progress.get("status", "unfinished"),
-                "error": error or progress.get("error", ""),
-            }
-            self.rows[trial_id] = row
-        if progress.get("history"):
-            left[HISTORY] = pd.DataFrame(progress["history"])
-        for name, frame in left.items():
+            self.rows[trial_id] = row = dataclasses.replace(
+                row,
+                status=status or left.status or "unfinished",
+                error=error or left.error,
+                found={**row.found, **left.row},
+            )
+        for name, frame in left.frames.items():
             self._frames[name][trial_id] = frame.assign(trial_id=trial_id)
         if self._is_best(row) and work.exists(BEST):
             for name in work.names(BEST):
                 self.folder.write_bytes(f"{BEST}/{name}", work.read_bytes(f"{BEST}/{name}"))
-        if row["status"] in FINISHED:
+        if row.finished:
             self._merged.append(trial_id)
         self.write(everything=False)
         if not self.written:
@@ -205,11 +206,10 @@ class StudyRecord:
         """Return a trial's rows of `history.parquet`, of one under way what it has left; empty where it has none."""
         if (known := self._frames[HISTORY].get(trial_id)) is not None:
             return known
-        left: list[dict[str, Any]] = []
         if not self.ended(trial_id):
             with contextlib.suppress(_Damaged):
-                left = _left(self.work(trial_id))[0].get("history", [])
-        return pd.DataFrame(left or {"trial_id": []}).assign(trial_id=trial_id)
+                known = _left(self.work(trial_id)).frames.get(HISTORY)
+        return (pd.DataFrame({"trial_id": []}) if known is None else known).assign(trial_id=trial_id)
 
     def best(self, among: Collection[str] | None = None, *, stage: str | None = None) -> str | None:
         """Return the completed trial with the best validation score, ties to the smallest id; None without any.
@@ -221,20 +221,20 @@ class StudyRecord:
         scored = [
             (-score, trial_id)
             for trial_id, row in self.rows.items()
-            if row["status"] == "completed"
-            and stage in (None, row["stage"])
+            if row.status == "completed"
+            and stage in (None, row.stage)
             and (among is None or trial_id in among)
             and (score := self.score(trial_id)) is not None
         ]
         return min(scored)[1] if scored else None
 
-    def _is_best(self, row: Mapping[str, Any]) -> bool:
+    def _is_best(self, row: TrialRow) -> bool:
         """Return whether a trial that has just ended is the best of all; as `best`, without asking every row again."""
-        score = row.get(f"val/{self.metric}")
-        if row["status"] != "completed" or score is None:
+        score = row.score(self.metric)
+        if row.status != "completed" or score is None:
             return False
-        if self._best is None or (-float(score), row["trial_id"]) <= self._best:
-            self._best = -float(score), row["trial_id"]
+        if self._best is None or (-score, row.trial_id) <= self._best:
+            self._best = -score, row.trial_id
             return True
         return False
 
@@ -244,7 +244,7 @@ class StudyRecord:
         if not everything and self._took > WRITE_SHARE * (now - self._wrote_at):
             self.written = False
             return
-        results.write_trials(self.folder, self.rows.values())
+        results.write_trials(self.folder, [row.cells() for row in self.rows.values()])
         for name, by_trial in self._frames.items():
             frames = [by_trial[trial_id] for trial_id in self.rows if trial_id in by_trial]
             if frames:
@@ -259,35 +259,39 @@ class StudyRecord:
         self._wrote_at, self.written = time.monotonic(), True
         self._took = self._wrote_at - now
 
-    def write_study(self, study: dict[str, Any]) -> None:
+    def write_study(self, study: JsonObject) -> None:
         self.folder.write_json(STUDY, study)
+
+
+@dataclass(frozen=True)
+class _Left:
+    """What a trial has left: how it stands ("": nothing), its columns, and its rows by file."""
+
+    status: str = ""
+    error: str = ""
+    row: dict[str, Cell] = field(default_factory=dict)
+    frames: dict[str, pd.DataFrame] = field(default_factory=dict)
 
 
 class _Damaged(Exception):
     """The file that a trial has left cannot be read."""
 
 
-def _left(work: Folder) -> tuple[dict[str, Any], dict[str, pd.DataFrame]]:
-    """Return what a trial has left: its progress, {} for none, and its files of rows. Raises `_Damaged`."""
-    name = PROGRESS
+def _left(work: Folder) -> _Left:
+    """Return what a trial has left. Raises `_Damaged` for a file that cannot be read."""
+    name, left = PROGRESS, _Left()
     try:
-        progress = {}
         if work.exists(PROGRESS):
             progress = work.read_sealed(PROGRESS)
-            pd.DataFrame(progress["history"])
-            progress = {
-                "status": str(progress["status"]),
-                "error": str(progress["error"]),
-                "row": dict(progress["row"]),
-                "history": progress["history"],
-            }
-        frames = {}
+            history = pd.DataFrame(progress["history"])
+            frames = {HISTORY: history} if len(history) else {}
+            left = _Left(str(progress["status"]), str(progress["error"]), dict(progress["row"]), frames)
         for name in (PREDICTIONS, EVALUATIONS):
             if work.exists(name):
-                frames[name] = work.read_parquet(name)
+                left.frames[name] = work.read_parquet(name)
     except Exception as error:  # there is no end to what a damaged file makes its readers raise
         raise _Damaged(name) from error
-    return progress, frames
+    return left
 
 
 def _checked(trial_id: str, folder: Folder) -> str:

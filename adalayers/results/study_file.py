@@ -6,6 +6,7 @@ What a file lacks, or holds as something of another type, has the default of its
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 import functools
 import hashlib
@@ -18,14 +19,16 @@ from typing import Any, Literal
 from adalayers.comparisons import Comparison, PlannedArm
 from adalayers.errors import BadInput
 from adalayers.presets import Published
+from adalayers.provenance import BackboneId, DatasetId
+from adalayers.request import DataRequest, StudyRequest
 from adalayers.results.files import STUDY, read_document
 from adalayers.results.interim_analyses import InterimAnalysis
-from adalayers.states import ComputeType, Stream
+from adalayers.states import Settings, Stream
 from adalayers.storage.folder import Folder
-from adalayers.storage.to_json import to_json
+from adalayers.storage.to_json import JsonObject, to_json
 from adalayers.study import Factor, Variant
 
-STUDY_FORMAT = 2
+STUDY_FORMAT = 3
 
 
 def later(default: Any) -> Any:
@@ -40,16 +43,17 @@ class DroppedArm:
 
 
 @dataclass(frozen=True, kw_only=True)
-class RequestRecord:
-    """What a study was asked for.
+class RequestRecord(StudyRequest):
+    """What a study was asked for, by its flags, and what that means for one backbone and dataset.
 
+    data:       the backbone and dataset, by the ids that aliases and copies share
+    label:      of the study; own: the flags that it alone has
     method:     what a reader must know of the model and the factors before the numbers: title -> paragraph
-    flags:      all that makes it another study, by name
-    space:      searched hyperparameters, each domain in Optuna's JSON ({"name": ..., "attributes": ...})
-    spaces:     the same of each of several searches, by its name
+    spaces:     what each search searches, by its name ("" where there is one): hyperparameter -> domain in Optuna's
+                JSON ({"name": ..., "attributes": ...})
     scientific, nuisance: names of those under study, and of those tuned along
     factors:    how reports call what is under study
-    fixed:      hyperparameters that all arms share unless they say otherwise; set: those of --set
+    fixed:      hyperparameters that all arms share unless they say otherwise
     comparisons: what was planned to be compared
     variants:   ways in which the models of confirmed trials were scored otherwise, as `evaluations.parquet` names them
     parts:      sections of the report that answer the question
@@ -57,27 +61,19 @@ class RequestRecord:
     published:  what was published for arms
     """
 
+    data: DataRequest = field(default_factory=DataRequest)
+    label: str | None = None
+    own: dict[str, str] = field(default_factory=dict)
     question: str = ""
     method: dict[str, str] = field(default_factory=dict)
-    command: str = ""
-    flags: dict[str, Any] = field(default_factory=dict)
-    trials: int = 0
-    seeds: int = 0
-    seed: int = 0
-    epochs: int = 0
     metric: str = ""
     mode: Literal["max"] = "max"
     control: str = ""
-    smallest_effect: float | None = None
     scientific: tuple[str, ...] = ()
     nuisance: tuple[str, ...] = ()
     factors: tuple[Factor, ...] = ()
-    space: dict[str, dict[str, Any]] = field(default_factory=dict)
     spaces: dict[str, dict[str, dict[str, Any]]] = field(default_factory=dict)
-    fixed: dict[str, Any] = field(default_factory=dict)
-    set: dict[str, Any] = field(default_factory=dict)
-    search: str = ""
-    scheduler: str = ""
+    fixed: Settings = field(default_factory=dict)
     arms: tuple[PlannedArm, ...] = ()
     dropped_arms: tuple[DroppedArm, ...] = ()
     notes: tuple[str, ...] = ()
@@ -87,21 +83,37 @@ class RequestRecord:
     headline: tuple[str, ...] = later(())
     published: tuple[Published, ...] = ()
 
+    @property
+    def space(self) -> dict[str, dict[str, Any]]:
+        """The domain of each hyperparameter that is searched; of one that several search, as the first has it."""
+        return {name: domain for space in reversed(self.spaces.values()) for name, domain in space.items()}
+
+    def identity(self, backbone: BackboneId, dataset: DatasetId) -> JsonObject:
+        """Return what makes a study on a backbone and dataset this one, by name, in JSON's own types."""
+        flags = {
+            each.name: getattr(record, each.name)
+            for record in (self.data, self)
+            for each in dataclasses.fields(record)
+            if "help" in each.metadata and not each.metadata.get("may_change")
+        }
+        # Not revisions: a mirror does not know them, and fingerprints say all that matters of them.
+        of_data = {"backbone fingerprint": backbone.fingerprint, "dataset fingerprint": dataset.fingerprint}
+        identity: JsonObject = to_json({**flags, **of_data, "label": self.label, **self.own})
+        return identity
+
 
 @dataclass(frozen=True, kw_only=True)
-class BackboneRecord:
+class BackboneRecord(BackboneId):
     """The backbone of a study.
 
     path:             the folder that it was read from
     layer_parameters: of one of its layers; 0 where that is not known
     objective:        what it was pretrained for, "" where that is not known
-    dtype:            in what it computed its hidden states
     note:             of hidden states that were computed elsewhere: of what model, and where the last one lies
     """
 
     name: str = ""
     id: str = ""
-    revision: str | None = None
     fingerprint: str = ""
     path: str = ""
     family: str = ""
@@ -111,12 +123,11 @@ class BackboneRecord:
     layer_parameters: int = 0
     objective: str = ""
     note: str = ""
-    dtype: ComputeType = "float32"
     streams: tuple[Stream, ...] = ()
 
 
 @dataclass(frozen=True, kw_only=True)
-class DatasetRecord:
+class DatasetRecord(DatasetId):
     """The data of a study; what is by split has the keys train, validation, test (baseline: val, test).
 
     path:      where it was read: a folder, or an id on the hub
@@ -136,7 +147,6 @@ class DatasetRecord:
 
     name: str = ""
     source: str = ""
-    revision: str | None = None
     fingerprint: str = ""
     path: str = ""
     roles: dict[str, str] = field(default_factory=dict)
@@ -265,9 +275,14 @@ class StudyFile:
     environment: EnvironmentRecord = field(default_factory=EnvironmentRecord)
     runs: RunsRecord = field(default_factory=RunsRecord)
 
-    def as_json(self) -> dict[str, Any]:
+    @property
+    def identity(self) -> JsonObject:
+        """What makes it another study, by name."""
+        return self.request.identity(self.environment.backbone, self.environment.dataset)
+
+    def as_json(self) -> JsonObject:
         """Return the records as JSON's own types."""
-        document: dict[str, Any] = to_json(dataclasses.asdict(self))
+        document: JsonObject = to_json(dataclasses.asdict(self))
         return document
 
 
@@ -317,11 +332,11 @@ def _record(kind: Any, value: Any, path: str, missing: list[str]) -> Any:
     """Return a record of type `kind`; `missing` grows by the paths of the fields that are not there."""
     given = value if isinstance(value, Mapping) else {}
     values = {}
-    added_later = {each.name for each in dataclasses.fields(kind) if each.metadata.get("later")}
-    for name, hint in _hints(kind).items():
+    for each in dataclasses.fields(kind):
+        name, hint = each.name, _hints(kind)[each.name]
         field_path = f"{path}.{name}".lstrip(".")
         if given.get(name) is None and not (name in given and _optional(hint)):
-            if name not in added_later:
+            if not each.metadata.get("later"):
                 missing.append(field_path)
         elif given[name] is not None:
             try:
@@ -337,7 +352,10 @@ def _value(hint: Any, value: Any, path: str, missing: list[str]) -> Any:
         return value
     origin, arguments = typing.get_origin(hint), typing.get_args(hint)
     if origin is types.UnionType:
-        return _value(next(kind for kind in arguments if kind is not types.NoneType), value, path, missing)
+        for kind in arguments:
+            with contextlib.suppress(TypeError):
+                return _value(kind, value, path, missing)
+        raise TypeError(path)
     if dataclasses.is_dataclass(hint) and isinstance(value, Mapping):
         return _record(hint, value, path, missing)
     if origin is Literal and value in arguments:

@@ -24,6 +24,7 @@ from filelock import FileLock, Timeout
 from adalayers.errors import BadInput, CannotWrite, Unreachable
 from adalayers.storage.folder import Folder
 from adalayers.storage.redaction import redacted
+from adalayers.storage.to_json import JsonObject
 
 logger = logging.getLogger(__name__)
 
@@ -94,7 +95,7 @@ def _stamped(folder: Folder, parent: Folder, name: str, driver: Mapping[str, Any
     """Stamp the folder while the block runs. Clocks of the machines must agree to within a minute."""
     driver = {**driver, "id": secrets.token_hex(8)}
 
-    def other() -> dict[str, Any] | None:
+    def other() -> JsonObject | None:
         stamp = _read(parent, name)
         told = stamp.get("time")
         fresh = isinstance(told, int | float) and time.time() - told < STALE_SECONDS
@@ -131,7 +132,7 @@ def _stamped(folder: Folder, parent: Folder, name: str, driver: Mapping[str, Any
                 parent.delete(name)
 
 
-def _read(parent: Folder, name: str) -> dict[str, Any]:
+def _read(parent: Folder, name: str) -> JsonObject:
     """Return what a driver has said of itself, {} where nothing can be read."""
     try:
         document = parent.read_json(name)

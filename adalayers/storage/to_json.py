@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+Json = None | bool | int | float | str | Sequence["Json"] | Mapping[str, "Json"]
+"""What JSON can say, and tuples, which it writes as lists."""
+JsonObject = dict[str, Json]
 _JSON_SCALARS = frozenset({str, int, bool, type(None)})
 
 

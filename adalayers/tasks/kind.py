@@ -14,6 +14,7 @@ import numpy as np
 
 from adalayers.errors import BadInput
 from adalayers.states import Head
+from adalayers.storage.to_json import JsonObject
 from adalayers.tasks.metrics import Metric
 
 if TYPE_CHECKING:  # reading the flags needs tasks, and importing torch takes seconds
@@ -121,7 +122,7 @@ class TaskKind(ABC):
         """Return the kind as it is for the labels [items] of train: itself, where nothing depends on them."""
         return self
 
-    def about(self) -> dict[str, Any]:
+    def about(self) -> JsonObject:
         """Return what reading a trained model's outputs takes besides the label names, in JSON's own types."""
         return {}
 

@@ -194,7 +194,7 @@ class Schedule:
     def __init__(self, config: TrialConfig, steps: int):
         self._linear, self._patience = config.schedule == "linear", config.lr_patience
         self._steps, self._rising = steps, max(1, round(config.warmup * steps))
-        self._state: dict[str, Any] = {"taken": 0, "best": -math.inf, "stale": 0, "halved": 0}
+        self._state: dict[str, float] = {"taken": 0, "best": -math.inf, "stale": 0, "halved": 0}
 
     def factor(self, later: int = 0) -> float:
         """Return what the rates of the next step are multiplied by, or of one so many steps later."""
@@ -217,10 +217,10 @@ class Schedule:
         if state["stale"] >= self._patience:
             state["stale"], state["halved"] = 0, state["halved"] + 1
 
-    def state_dict(self) -> dict[str, Any]:
+    def state_dict(self) -> dict[str, float]:
         """Return where the schedule stands, in types that a checkpoint may hold."""
         return dict(self._state)
 
-    def load_state_dict(self, state: dict[str, Any]) -> None:
+    def load_state_dict(self, state: dict[str, float]) -> None:
         """Go on from where a schedule of the same kind stood."""
         self._state = dict(state)

@@ -29,6 +29,7 @@ from adalayers.fusion.fusion import Fusion
 from adalayers.models.factory import build_model
 from adalayers.models.model import FusionModel
 from adalayers.results.files import prediction_hash
+from adalayers.results.trial_row import Cell
 from adalayers.states import State
 from adalayers.storage.folder import SEAL, Folder
 from adalayers.study import Variant
@@ -69,7 +70,7 @@ class Evaluation:
     """
 
     metrics: dict[str, float]
-    row: dict[str, Any]
+    row: dict[str, Cell]
     history: list[dict[str, float]]
     last: bool
 
@@ -85,7 +86,7 @@ class Outcome:
     model:       the best model on validation; kind: of its task, fitted to what it was trained on
     """
 
-    row: dict[str, Any]
+    row: dict[str, Cell]
     history: list[dict[str, float]]
     predictions: pd.DataFrame
     evaluations: pd.DataFrame
@@ -110,7 +111,7 @@ class Progress:
     seconds: float = 0.0
     operations: float = 0.0
     read_to: int = 0
-    row: dict[str, Any] = field(default_factory=dict)
+    row: dict[str, Cell] = field(default_factory=dict)
     best: float = -math.inf
     best_model: dict[str, Tensor] = field(default_factory=dict)
     history: list[dict[str, float]] = field(default_factory=list)
@@ -348,7 +349,7 @@ class Trainer:
         rate = self.trained.groups[0][1] * self.schedule.factor(later)
         return {"epoch": float(epoch), "step": self.progress.step + later, **again, "lr": rate, **diagnostics}
 
-    def _row(self) -> dict[str, Any]:
+    def _row(self) -> dict[str, Cell]:
         return {
             "epochs": self.progress.epoch,
             **self.progress.row,

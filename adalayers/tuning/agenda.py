@@ -11,7 +11,6 @@ import itertools
 import logging
 from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 from adalayers.comparisons import PlannedArm, crossing
 from adalayers.config import TrialConfig
@@ -20,6 +19,7 @@ from adalayers.request import StudyRequest
 from adalayers.results.interim_analyses import InterimAnalysis, next_analysis, planned_error
 from adalayers.results.record import StudyRecord
 from adalayers.results.study_file import StudyFile
+from adalayers.results.trial_row import TrialRow
 from adalayers.study import ConfirmedArm, StudyPlan, merge, trial_id
 from adalayers.tuning.job import TrialJob
 from adalayers.tuning.rates import RateTrials
@@ -159,8 +159,8 @@ class Agenda:
         group = [first]
 
         def shared(job: TrialJob) -> tuple[object, ...]:
-            before = self.record.rows.get(job.trial_id, {}).get("group")
-            return job.batches and job.batches[across_seeds:], before or None
+            before = self.record.rows.get(job.trial_id)
+            return job.batches and job.batches[across_seeds:], before and before.found.get("group")
 
         while len(group) < most and first.batches is not None:
             following = self.next()
@@ -295,8 +295,8 @@ class Agenda:
             return None
         covered: dict[str, list[int]] = {arm.name: [] for arm in self.arms}
         for row in self._confirmed():
-            if row["status"] in ("completed", "diverged") and int(row["seed"]) <= self.seed + planned.after:
-                covered.setdefault(row["arm"], []).append(int(row["seed"]))
+            if row.status in ("completed", "diverged") and row.seed <= self.seed + planned.after:
+                covered.setdefault(row.arm, []).append(row.seed)
         covered = {arm: sorted(seeds) for arm, seeds in covered.items()}
         return dataclasses.replace(planned, covered=covered)
 
@@ -368,24 +368,24 @@ class Agenda:
         """Return what the best of a search is called; one that changed as the search grew gets a name of its own."""
         name, tunes = search.planned.becomes, (search.planned.name,) if search.planned.name else ()
         names = {name, *(arm.name for arm in self.earlier_bests() if arm.tunes[:1] == tunes)}
-        earlier = [row for row in self._confirmed() if row["arm"] in names]
+        earlier = [row for row in self._confirmed() if row.arm in names]
         own = {self._identity(config, seed) for seed in self._seeds()}
-        same = [row["arm"] for row in earlier if row["trial_id"] in own]
+        same = [row.arm for row in earlier if row.trial_id in own]
         if same or not earlier:
             return same[0] if same else name
         free = (f"{name}-{number}" for number in itertools.count(self.trials))
-        return next(new for new in free if all(row["arm"] != new for row in earlier))
+        return next(new for new in free if all(row.arm != new for row in earlier))
 
     def earlier_bests(self) -> list[PlannedArm]:
         """Return what searches of earlier runs found best, and was confirmed."""
-        confirmed = {row["arm"] for row in self._confirmed()}
+        confirmed = {row.arm for row in self._confirmed()}
         arms = self._before.request.arms
         return [arm for arm in arms if arm.role in ("best", "tuned") and arm.name in confirmed]
 
     # Shared
 
-    def _confirmed(self) -> list[dict[str, Any]]:
-        return [row for row in self.record.rows.values() if row["stage"] == "confirm"]
+    def _confirmed(self) -> list[TrialRow]:
+        return [row for row in self.record.rows.values() if row.stage == "confirm"]
 
     def _seeds(self) -> range:
         return range(self.seed + 1, self.seed + self.seeds + 1)
@@ -395,15 +395,19 @@ class Agenda:
             self._ids[config, seed] = trial_id(config, self.shape, seed, self._provenance)
         return self._ids[config, seed]
 
-    def row(self, job: TrialJob) -> dict[str, Any]:
-        """Return the columns of `trials.csv` that are known before a trial runs."""
+    def row(self, job: TrialJob, group: str = "") -> TrialRow:
+        """Return what is known of a trial before it runs; `group`: the one that it runs in, if any."""
         config = job.config
         used = config.used(self.shape)
-        draws = {"train_examples", "draw"}
-        row: dict[str, Any] = {"stage": job.stage, "arm": job.arm, "search": job.search}
-        row |= {f"config/{name}": value for name, value in used.items() if name not in draws}
-        row |= {"seed": job.seed, "fusion": config.fusion}
         if config.train_examples:
-            draw = job.seed if config.draw is None else config.draw
-            row |= {"train_examples": config.train_examples, "draw": draw}
-        return row
+            used["draw"] = job.seed if config.draw is None else config.draw
+        return TrialRow(
+            trial_id=job.trial_id,
+            stage=job.stage,
+            arm=job.arm,
+            search=job.search,
+            seed=job.seed,
+            fusion=config.fusion,
+            settings={name: value for name, value in used.items() if value is not None},
+            found={"group": group} if group else {},
+        )

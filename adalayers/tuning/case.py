@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -12,9 +10,8 @@ import pandas as pd
 from adalayers.data.feature_plan import FeaturePlan
 from adalayers.data.prepare import Prepared
 from adalayers.data.trial_data import TrialData
-from adalayers.request import StudyRequest
 from adalayers.results.other_studies import OtherStudies, Wanted
-from adalayers.results.study_file import StudyFile
+from adalayers.results.study_file import RequestRecord, StudyFile
 from adalayers.storage.folder import Folder
 from adalayers.study import StudyPlan, trial_id
 from adalayers.tracking.mirror import Mirror
@@ -27,26 +24,24 @@ class Case:
     """A study on one backbone and dataset, before anything of it is computed.
 
     Attributes:
-        identity: The flags that make it this study, by name.
+        request: What was asked for, its smallest effect known.
         before: The study as its folder holds it; of a new one, its id alone.
-        smallest_effect: The smallest difference of interest on its selection metric.
     """
 
     prepared: Prepared
     plan: StudyPlan
     folder: Folder
-    identity: Mapping[str, Any]
+    request: RequestRecord
     before: StudyFile
-    smallest_effect: float
 
-    def trained_elsewhere(self, software: str, request: StudyRequest) -> OtherStudies:
+    def trained_elsewhere(self, software: str) -> OtherStudies:
         """Return the trials that its arms want and other studies have trained.
 
         Args:
             software: What they must have been trained with, as `EnvironmentRecord.software`.
-            request: The seeds that are wanted.
         """
-        prepared, seeds = self.prepared, range(request.seed + 1, request.seed + request.seeds + 1)
+        prepared, request = self.prepared, self.request
+        seeds = range(request.seed + 1, request.seed + request.seeds + 1)
         data = prepared.data("live")
         wanted = Wanted(
             ids={

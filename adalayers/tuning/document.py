@@ -14,7 +14,6 @@ from adalayers.comparisons import PlannedArm
 from adalayers.data.feature_plan import FeaturePlan
 from adalayers.data.prepare import Prepared
 from adalayers.installed import code_hash
-from adalayers.request import StudyRequest
 from adalayers.results.provenance import device, git_state, versions
 from adalayers.results.study_file import (
     BackboneRecord,
@@ -86,7 +85,7 @@ def environment(prepared: Prepared, features: FeaturePlan, plan: StudyPlan) -> E
     )
 
 
-def request_record(study: Study, case: Case, agenda: Agenda, request: StudyRequest) -> RequestRecord:
+def request_record(study: Study, case: Case, agenda: Agenda) -> RequestRecord:
     """Return what a case was asked for.
 
     Arms and comparisons of the run before (a best of a smaller search) stay: what was planned once shares the error
@@ -96,7 +95,6 @@ def request_record(study: Study, case: Case, agenda: Agenda, request: StudyReque
         study: The question.
         case: With its plan, and the study as earlier runs left it.
         agenda: Its arms as known now.
-        request: Sizes and seeds.
     """
     shape, plan, earlier = agenda.shape, case.plan, case.before.request
     arms = tuple(
@@ -126,32 +124,21 @@ def request_record(study: Study, case: Case, agenda: Agenda, request: StudyReque
     }
     names = {arm.name for arm in arms}
     planned = {planned.key: planned for planned in comparisons if planned.weights.keys() <= names}
-    return RequestRecord(
+    return dataclasses.replace(
+        case.request,
         question=study.question,
         method=dict(study.page.method),
-        command=request.command,
-        flags=dict(case.identity),
-        trials=request.trials,
-        seeds=request.seeds,
-        seed=request.seed,
-        epochs=plan.base.epochs,
         metric=agenda.record.metric,
         control=control,
-        smallest_effect=case.smallest_effect,
         scientific=plan.scientific,
         nuisance=plan.nuisance,
         factors=factors,
-        # A name that several search is as the first has it.
-        space={name: domain for space in reversed(spaces.values()) for name, domain in space.items()},
-        spaces=spaces if len(spaces) > 1 else {},
+        spaces=spaces,
         fixed={
             name: value
             for name, value in plan.base.used(shape).items()
             if name not in (*plan.scientific, *plan.nuisance, "mix")
         },
-        set=request.fixed,
-        search=request.search,
-        scheduler=request.scheduler,
         arms=arms,
         dropped_arms=tuple(DroppedArm(arm=name, reason=reason) for name, reason in agenda.dropped),
         notes=tuple(dict.fromkeys((*plan.notes, *agenda.notes))),

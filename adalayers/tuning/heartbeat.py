@@ -16,6 +16,7 @@ from contextlib import contextmanager, suppress
 from typing import Any
 
 import ray
+from ray.actor import ActorHandle
 from ray.tune import Callback
 
 from adalayers.console.progress import duration
@@ -74,7 +75,7 @@ class Watch(Callback):
 
     def __init__(self, running: Callable[[], Mapping[str, Folder]], hang_minutes: float):
         self._running, self._hang_minutes = running, hang_minutes
-        self._workers: dict[str, Any] = {}
+        self._workers: dict[str, ActorHandle] = {}
         self._last: dict[str, tuple[Any, float]] = {}
         self.killed: dict[str, int] = {}
 
@@ -110,7 +111,7 @@ class Watch(Callback):
         self._workers[job.trial_id] = worker
         self._last[job.trial_id] = None, time.monotonic()
 
-    def __getstate__(self) -> dict[str, Any]:
+    def __getstate__(self) -> dict[str, str]:
         return {}  # pickled by Tune for a restore that is never made from it
 
     def check(self) -> None:

@@ -11,7 +11,7 @@ from ray.tune.schedulers import FIFOScheduler
 
 from adalayers.data.trial_data import TrialData
 from adalayers.errors import BadInput
-from adalayers.request import Resources, StudyRequest
+from adalayers.request import Resources
 from adalayers.results.provenance import software
 from adalayers.study import Study
 from adalayers.tuning.case import ReadyCase
@@ -39,7 +39,6 @@ def run_study(
     study: Study,
     cases: Sequence[ReadyCase],
     *,
-    request: StudyRequest,
     resources: Resources,
     deadline: float | None,
     reports: Reports,
@@ -49,7 +48,6 @@ def run_study(
     Args:
         study: The question.
         cases: A backbone and a dataset each, prepared.
-        request: What was asked for; part of it is the study's identity.
         resources: What trials may use.
         deadline: By `time.monotonic`, in seconds, at which it ends in good order; None for none.
         reports: Says which arms of a case need more seeds.
@@ -57,13 +55,14 @@ def run_study(
     Raises:
         BadInput: For a cluster that cannot be joined, or whose machines cannot run trials.
     """
-    running = [RunningCase(study, case, request, reports) for case in cases]
+    running = [RunningCase(study, case, reports) for case in cases]
     interrupt = Interrupt(deadline)
 
     if left := sum(case.agenda.remaining() for case in running):
         searcher = StudySearcher(running, resources)
         data = [case.data for case in cases]
-        stopping = scheduler(request.scheduler, searcher, epochs=cases[0].case.plan.base.epochs)
+        request = cases[0].case.request  # but for the data, that of all
+        stopping = scheduler(request.scheduler, searcher, epochs=request.epochs)
         try:
             with ray_session(resources.address):
                 per_trial, concurrency = _per_trial(resources)

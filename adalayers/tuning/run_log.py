@@ -12,6 +12,7 @@ from adalayers.results import files as results
 from adalayers.results.interim_analyses import InterimAnalysis
 from adalayers.results.record import StudyRecord
 from adalayers.results.study_file import EnvironmentRecord, Run, RunsRecord
+from adalayers.results.trial_row import TrialRow
 
 
 class RunLog:
@@ -64,7 +65,7 @@ class RunLog:
         )
         added = [trial for trial in _confirmed(self._record) if trial not in self._confirmed_before]
         history = (*self._earlier, _with_trials(run, self._record, added))
-        seconds = sum(float(row.get("seconds") or 0) for row in self._record.rows.values())
+        seconds = sum(float(row.found.get("seconds") or 0) for row in self._record.rows.values())
         return RunsRecord(
             started=history[0].started,
             ended=run.ended,
@@ -80,22 +81,18 @@ class RunLog:
         )
 
 
-def _confirmed(record: StudyRecord) -> dict[tuple[str, int], str]:
-    """Return (arm, seed) -> trial_id of the completed confirmed trials."""
-    return {
-        (row["arm"], int(row["seed"])): trial_id
-        for trial_id, row in record.rows.items()
-        if row["stage"] == "confirm" and row["status"] == "completed"
-    }
+def _confirmed(record: StudyRecord) -> dict[tuple[str, int], TrialRow]:
+    """Return (arm, seed) -> row of the completed confirmed trials."""
+    return {(row.arm, row.seed): row for row in record.rows.values() if row.confirmed}
 
 
 def _with_trials(run: Run, record: StudyRecord, added: Collection[tuple[str, int]]) -> Run:
     """Return a run that has also added these confirmed trials, (arm, seed) each."""
-    trial_ids = _confirmed(record)
+    rows = _confirmed(record)
     seeds = {arm: list(run.seeds.get(arm, [])) for arm in [*run.seeds, *(arm for arm, _ in added)]}
     for arm, seed in added:
         seeds[arm] = sorted({*seeds[arm], seed})
-    scored = sum(any(name.startswith("test/") for name in record.rows[trial_ids[trial]]) for trial in added)
+    scored = sum(any(name.startswith("test/") for name in rows[trial].scores) for trial in added)
     return dataclasses.replace(
         run, confirmed=run.confirmed + len(added), test_scored=run.test_scored + scored, seeds=seeds
     )
@@ -103,7 +100,8 @@ def _with_trials(run: Run, record: StudyRecord, added: Collection[tuple[str, int
 
 def counts(record: StudyRecord) -> dict[str, dict[str, int]]:
     """Return stage -> status -> number of trials."""
-    return results.counts({name: [row[name] for row in record.rows.values()] for name in ("stage", "status")})
+    rows = record.rows.values()
+    return results.counts({"stage": [row.stage for row in rows], "status": [row.status for row in rows]})
 
 
 def _now() -> str:

@@ -5,13 +5,12 @@ from __future__ import annotations
 import logging
 from collections.abc import Collection
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Protocol
 
 from adalayers.console.progress import TrialProgress
-from adalayers.request import StudyRequest
-from adalayers.results.other_studies import TAKEN_FROM
 from adalayers.results.record import StudyRecord
 from adalayers.results.study_file import StudyFile
+from adalayers.results.trial_row import TAKEN_FROM, TrialRow
 from adalayers.storage.folder import Folder
 from adalayers.study import Study
 from adalayers.tuning.agenda import Agenda
@@ -64,13 +63,13 @@ class RunningCase:
     live: whether the base model is passed again for every batch
     """
 
-    def __init__(self, study: Study, ready: ReadyCase, request: StudyRequest, reports: Reports):
-        self._study, self._case, self._request, self._reports = study, ready.case, request, reports
-        case, data, self._mirror = ready.case, ready.data, ready.mirror
+    def __init__(self, study: Study, ready: ReadyCase, reports: Reports):
+        self._study, self._case, self._reports = study, ready.case, reports
+        case, request, data, self._mirror = ready.case, ready.case.request, ready.data, ready.mirror
         self.live = ready.features.mode == "live"
         self.record = StudyRecord(case.folder, data.metric)
         self._environment = environment(case.prepared, ready.features, case.plan)
-        self._elsewhere = case.trained_elsewhere(self._environment.software, request)
+        self._elsewhere = case.trained_elsewhere(self._environment.software)
         self.agenda = Agenda(
             case.plan,
             self.record,
@@ -95,10 +94,10 @@ class RunningCase:
         """Take a trial from another study that has trained it; return whether there is one."""
         if not self._elsewhere.take(job.trial_id, self.record.work(job.trial_id)):
             return False
-        self.record.begin(job.trial_id, self.agenda.row(job))
+        self.record.begin(self.agenda.row(job))
         row = self.record.end(job.trial_id)
-        self._keep(row)
-        logger.info(f"{row['trial_id']} {row['arm']} seed {row['seed']}: taken from {row[TAKEN_FROM]}")
+        self._keep()
+        logger.info(f"{row.trial_id} {row.arm} seed {row.seed}: taken from {row.found[TAKEN_FROM]}")
         return True
 
     def _undecided_arms(self) -> Collection[str]:
@@ -118,28 +117,28 @@ class RunningCase:
         """Log now and then how far the trials of a program are that runs; without trials it has ended."""
         self._progress.at(program, trials, epoch, seconds, self.agenda.remaining, self.agenda.total)
 
-    def on_end(self, row: dict[str, Any]) -> None:
+    def on_end(self, row: TrialRow) -> None:
         """Count, mirror and log that a trial ended."""
-        self._keep(row)
+        self._keep()
         self._progress.ended(row, self.agenda.remaining(), self.agenda.total())
 
-    def _keep(self, row: dict[str, Any]) -> None:
+    def _keep(self) -> None:
         if self.record.written:
             self._write("running")  # so that a run that is killed is counted by the next
         self._mirror.changed()
 
     def close(self, state: str) -> StudyOutcome:
         """Write the case's files whole."""
-        for trial_id, row in self.record.rows.items():
-            if row["status"] == "unfinished":
-                self.record.end(trial_id)
+        for row in self.record.rows.values():
+            if row.status == "unfinished":
+                self.record.end(row.trial_id)
         self.record.write()
         write_journal(self.record.folder, [search for search in self.agenda.searches if search.trials])
         if not self.agenda.remaining():
             state = "finished"  # an interruption left other cases unfinished
         self._write(state, closing=True)
-        errors = (row.get("error") for row in self.record.rows.values() if row["status"] in FAILED)
-        return StudyOutcome(state, counts(self.record), next((str(error) for error in errors if error), ""))
+        errors = (row.error for row in self.record.rows.values() if row.status in FAILED)
+        return StudyOutcome(state, counts(self.record), next(filter(None, errors), ""))
 
     def _write(self, state: str, *, closing: bool = False) -> None:
         analyses = self.agenda.analyses(closing=closing)
@@ -147,7 +146,7 @@ class RunningCase:
             id=self._case.before.id,
             study=self._study.name,
             name=self._case.folder.name,
-            request=request_record(self._study, self._case, self.agenda, self._request),
+            request=request_record(self._study, self._case, self.agenda),
             environment=self._environment,
             runs=self.log.runs(state, [arm.name for arm in self.agenda.arms], analyses),
         )

@@ -5,7 +5,6 @@ from __future__ import annotations
 import itertools
 import warnings
 from collections.abc import Callable
-from typing import Any
 
 import numpy as np
 import optuna
@@ -15,16 +14,14 @@ from adalayers.config import TrialConfig, with_overrides
 from adalayers.request import StudyRequest
 from adalayers.results.files import RATES
 from adalayers.results.record import StudyRecord
+from adalayers.results.trial_row import TrialRow
 from adalayers.schedulers import SCHEDULERS
-from adalayers.states import Shape
+from adalayers.states import Settings, Shape
 from adalayers.study import PlannedSearch
 from adalayers.tuning.job import TrialJob
 
 DUPLICATES = 50
 """Suggestions in a row that only repeat known trials, after which a search space counts as exhausted."""
-
-_OWN_COLUMNS = ("fusion", "train_examples", "draw")
-"""Hyperparameters that `trials.csv` has in columns of these names."""
 
 Identify = Callable[[TrialConfig, int], str]
 """A configuration and a seed -> the trial's id."""
@@ -66,7 +63,7 @@ class Search:
         self._seen: set[str] = set()
         self._exhausted = False
         self._replay()
-        self._resumed = [row for row in self._rows() if not record.finished(row["trial_id"])]
+        self._resumed = [row for row in self._rows() if not row.finished]
         self._points = self._initial_points()
         if self.how == "grid" and self.trials > len(self._seen) and not (self._points or self._resumed):
             self._exhaust()
@@ -92,18 +89,18 @@ class Search:
 
     def remaining(self) -> int:
         """Return how many of its trials have not ended."""
-        return max(0, self.size - sum(self._record.ended(row["trial_id"]) for row in self._rows()))
+        return max(0, self.size - sum(self._record.ended(row.trial_id) for row in self._rows()))
 
     def next(self) -> TrialJob | None:
         """Return the next trial, None where it has no more."""
         while self._resumed:
             row = self._resumed.pop(0)
-            self._seen.add(row["trial_id"])
+            self._seen.add(row.trial_id)
             values = self._values(row)
             config = self._config(values)
-            if self._identify(config, self.seed) == row["trial_id"]:
-                self._suggested[row["trial_id"]] = self._ask(values)
-                return self._job(row["trial_id"], config)
+            if self._identify(config, self.seed) == row.trial_id:
+                self._suggested[row.trial_id] = self._ask(values)
+                return self._job(row.trial_id, config)
         for _ in range(DUPLICATES):
             if self._exhausted or len(self._seen) >= self.trials:
                 return None
@@ -115,7 +112,8 @@ class Search:
             if (
                 trial_id in self._seen or trial_id in self._record.rows
             ):  # there: one of `--rates`, or of another search
-                completed = self._record.rows.get(trial_id, {}).get("status") == "completed"
+                there = self._record.rows.get(trial_id)
+                completed = there is not None and there.status == "completed"
                 self._tell(trial, trial_id, "completed" if completed else "failed")
                 continue
             self._seen.add(trial_id)
@@ -158,7 +156,7 @@ class Search:
 
     def best(self) -> TrialConfig | None:
         """Return the best configuration on validation, None where no trial completed."""
-        best = self._record.best({row["trial_id"] for row in (*self._rows(), *self._of_rates())})
+        best = self._record.best({row.trial_id for row in (*self._rows(), *self._of_rates())})
         return None if best is None else self._config(self._values(self._record.rows[best]))
 
     def finished(self) -> list[tuple[str, list[dict[str, float]]]]:
@@ -166,13 +164,10 @@ class Search:
 
         The last one of a trial that completed is left out: no rung had it, for it ended the trial whatever it was.
         """
-        ended = [row for row in self._rows() if self._record.finished(row["trial_id"])]
         return [
-            (
-                row["trial_id"],
-                self.evaluations(row["trial_id"])[: -1 if row["status"] == "completed" else None],
-            )
-            for row in ended
+            (row.trial_id, self.evaluations(row.trial_id)[: -1 if row.status == "completed" else None])
+            for row in self._rows()
+            if row.finished
         ]
 
     def optuna_trials(self) -> list[optuna.trial.FrozenTrial]:
@@ -191,7 +186,7 @@ class Search:
             free=self._free,
         )
 
-    def _ask(self, point: dict[str, Any]) -> optuna.trial.Trial:
+    def _ask(self, point: Settings) -> optuna.trial.Trial:
         number = len(self._optuna.get_trials(deepcopy=False))
         # A sampler seeded by the number of the trial: a search that goes on does not draw its first points again.
         seed = int(np.random.SeedSequence([self.seed, number]).generate_state(1)[0])
@@ -203,7 +198,7 @@ class Search:
             warnings.simplefilter("ignore", UserWarning)
             return self._optuna.ask(self.distributions)
 
-    def _initial_points(self) -> list[dict[str, Any]]:
+    def _initial_points(self) -> list[Settings]:
         if self.how == "grid":
             grid = self.planned.space.grid
             names = [name for name in grid if name in self.distributions]
@@ -227,12 +222,11 @@ class Search:
     def _replay(self) -> None:
         """Rebuild the Optuna study from the finished rows."""
         for row in self._rows():
-            if not self._record.finished(row["trial_id"]):
-                continue
-            self._seen.add(row["trial_id"])
-            self._tell(self._ask(self._values(row)), row["trial_id"], row["status"])
+            if row.finished:
+                self._seen.add(row.trial_id)
+                self._tell(self._ask(self._values(row)), row.trial_id, row.status)
 
-    def _within(self, params: dict[str, Any]) -> bool:
+    def _within(self, params: Settings) -> bool:
         """Return whether the search space holds these values; a point that is tried first may lie outside."""
         return all(
             distribution._contains(distribution.to_internal_repr(params[name]))
@@ -253,34 +247,26 @@ class Search:
             for epoch, score in zip(scored["epoch"], best, strict=True)
         ]
 
-    def _rows(self) -> list[dict[str, Any]]:
-        return [
-            row
-            for row in self._record.rows.values()
-            if row["stage"] == "search" and row.get("search", "") == self.name
-        ]
+    def _rows(self) -> list[TrialRow]:
+        rows = self._record.rows.values()
+        return [row for row in rows if row.stage == "search" and row.search == self.name]
 
-    def _of_rates(self) -> list[dict[str, Any]]:
+    def _of_rates(self) -> list[TrialRow]:
         """Return the rows of `--rates` that are points of this search's space."""
-        rows = [row for row in self._record.rows.values() if row.get("search") == RATES]
-        return [row for row in rows if self._holds(row)]
+        return [row for row in self._record.rows.values() if row.search == RATES and self._holds(row)]
 
-    def _holds(self, row: dict[str, Any]) -> bool:
+    def _holds(self, row: TrialRow) -> bool:
         values = self._values(row)
         if values.keys() != self.distributions.keys() or not self._within(values):
             return False
-        return self._identify(self._config(values), self.seed) == row["trial_id"]
+        return self._identify(self._config(values), self.seed) == row.trial_id
 
-    def _config(self, values: dict[str, Any]) -> TrialConfig:
+    def _config(self, values: Settings) -> TrialConfig:
         return with_overrides(self.planned.base, values)
 
-    def _values(self, row: dict[str, Any]) -> dict[str, Any]:
-        """Return the hyperparameters of the search space that a row holds."""
-        if "layer" in self.distributions and row.get("config/mix") == "last":  # a single layer's other name
-            last = self.planned.base.states(self._shape)[-1].number
-            row = {**row, "config/mix": "single", "config/layer": last}
-        columns = {name: name if name in _OWN_COLUMNS else f"config/{name}" for name in self.distributions}
-        return {name: row[column] for name, column in columns.items() if column in row}
+    def _values(self, row: TrialRow) -> Settings:
+        """Return the hyperparameters of the search space that a row uses."""
+        return row.config.within(self.distributions, self._shape)
 
     def _named(self) -> str:
         return f" of {self.name}" if self.name else ""

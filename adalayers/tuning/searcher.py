@@ -91,13 +91,13 @@ class StudySearcher(Searcher):
             waiting = waiting or jobs == "wait"
         return None if waiting else Searcher.FINISHED
 
-    def _begin(self, trial_id: str, number: int, jobs: list[TrialJob]) -> dict[str, Any]:
+    def _begin(self, trial_id: str, number: int, jobs: list[TrialJob]) -> dict[str, list[TrialJob]]:
         """Note that a group of trials begins, and return what its worker is told."""
         case = self.cases[number]
         self._trials[trial_id] = number, jobs
-        group = {"group": f"{jobs[0].trial_id}/{len(jobs)}"} if len(jobs) > 1 else {}
+        group = f"{jobs[0].trial_id}/{len(jobs)}" if len(jobs) > 1 else ""
         for job in jobs:
-            case.record.begin(job.trial_id, case.agenda.row(job) | group)
+            case.record.begin(case.agenda.row(job, group))
         return {"jobs": [dataclasses.replace(job, case=number) for job in jobs]}
 
     def on_trial_result(self, trial_id: str, result: dict[str, Any]) -> None:
@@ -133,9 +133,9 @@ class StudySearcher(Searcher):
                 row = case.record.end(identity, "failed", self._why(identity, reported))
             else:
                 row = case.record.end(identity)
-                if row["status"] == "unfinished" and not shared:
+                if row.status == "unfinished" and not shared:
                     row = case.record.end(identity, "failed", NOT_SHARED)
-            case.agenda.ended(identity, row["status"])
+            case.agenda.ended(identity, row.status)
             case.on_end(row)
 
     def _why(self, identity: str, reported: Exception | None) -> str:
@@ -158,7 +158,7 @@ class StudySearcher(Searcher):
     def save(self, checkpoint_path: str) -> None:
         """Nothing: the results folders are the only state of a study."""
 
-    def __getstate__(self) -> dict[str, Any]:
+    def __getstate__(self) -> dict[str, str]:
         return {}  # Tune pickles its parts for a restore that is never made from them
 
 
@@ -242,7 +242,7 @@ class SearchScheduler(FIFOScheduler):
         job: TrialJob = trial.config["jobs"][0]  # a search's are alone
         return self._rungs.get((job.case, job.search)) if job.stage == "search" else None
 
-    def __getstate__(self) -> dict[str, Any]:
+    def __getstate__(self) -> dict[str, str]:
         return {}  # as the searcher's
 
 

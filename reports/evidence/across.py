@@ -14,11 +14,12 @@ from __future__ import annotations
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from statistics import fmean
-from typing import Any, Literal
+from typing import Literal
 
 from adalayers.comparisons import FIRST, Comparison
 from adalayers.results.interim_analyses import PLANNED
 from adalayers.results.study_file import StudyFile
+from adalayers.storage.to_json import JsonObject
 from reports.evidence.claims import Claim, Family, judged
 from reports.evidence.evidence import Evidence
 from reports.evidence.holm import paired, unpaired
@@ -33,7 +34,7 @@ MEAN: What = "mean effect"
 DIFFERENCE: What = "difference of effects"
 SCORE: What = "score"
 
-OF_THE_CASE = ("backbone ", "dataset ", "text_column", "label_column")
+OF_THE_CASE = ("backbone", "dataset", "text_column", "label_column")
 """How the flags begin that may differ between cases that are compared."""
 
 
@@ -109,7 +110,7 @@ class AcrossClaim(Claim):
     reference: str
     cases: tuple[str, ...]
 
-    def as_json(self) -> dict[str, Any]:
+    def as_json(self) -> JsonObject:
         """Return the fields of the file format: those of a claim, and of which cases it is."""
         about = {"case": self.case, "reference": self.reference, "cases": list(self.cases), "what": self.what}
         return {**super().as_json(), "kind": "across", **about}
@@ -131,7 +132,7 @@ def run_alike(cases: Iterable[Case]) -> tuple[list[Case], list[tuple[str, str]]]
     flags = {
         case.name: {
             name: value
-            for name, value in case.study.request.flags.items()
+            for name, value in case.study.identity.items()
             if value is not None and not name.startswith(OF_THE_CASE)
         }
         for case in cases

@@ -10,7 +10,7 @@ import operator
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from statistics import fmean
-from typing import Any, TypeVar
+from typing import TypeVar
 
 import numpy as np
 import pandas as pd
@@ -18,6 +18,7 @@ import pandas as pd
 from adalayers.comparisons import FIRST, Comparison
 from adalayers.results.interim_analyses import InterimAnalysis
 from adalayers.results.intervals import TOLERANCE
+from adalayers.storage.to_json import JsonObject
 from adalayers.tasks.metrics import bounds
 from reports.evidence import prediction_hashes
 from reports.evidence.holm import BETTER, OPEN, SAME, WORSE, Decision, Estimate, Step, decide, paired
@@ -114,7 +115,7 @@ class Claim(Comparison):
         """On how many seeds the difference is above 0."""
         return sum(value > 0 for value in self.values.values())
 
-    def as_json(self) -> dict[str, Any]:
+    def as_json(self) -> JsonObject:
         """Return the fields of the file format, in its order."""
         named = dict(zip(("arm", "control", "at"), self.names, strict=True))
         return {name: named.get(name, getattr(self, name)) for name in FIELDS}

@@ -12,6 +12,7 @@ import pandas as pd
 
 from adalayers.results.interim_analyses import InterimAnalysis, planned_error
 from adalayers.results.study_file import Factor, Published
+from adalayers.storage.to_json import JsonObject
 from adalayers.tasks.kind import TaskKind
 from adalayers.tasks.kinds import KINDS
 from adalayers.tasks.metrics import bounds
@@ -227,7 +228,7 @@ class Evidence:
         return {self.claims[place].key: variance for place, variance in self.example_variances.items()}
 
     @property
-    def claims_json(self) -> list[dict[str, Any]]:
+    def claims_json(self) -> list[JsonObject]:
         """The content of `claims.json`: planned comparisons, then factors as wholes."""
         return [*(claim.as_json() for claim in self.claims), *(effect.as_json() for effect in self.omnibus)]
 
@@ -285,8 +286,6 @@ class Evidence:
         """Where the best of a search lies at an end of its range; of several searches, of each."""
         study = self.loaded.study
         grid = study.request.search == "grid"
-        if self.searches > 1 and not study.request.spaces:
-            return []  # an earlier version kept no space of each
         return [
             edge
             for search in study.request.spaces or [""]

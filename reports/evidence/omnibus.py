@@ -18,6 +18,7 @@ from scipy import sparse
 from adalayers.comparisons import FIRST, Kind, crossing
 from adalayers.results.interim_analyses import CROSSED, OMNIBUS, InterimAnalysis
 from adalayers.results.intervals import TOLERANCE
+from adalayers.storage.to_json import JsonObject
 from reports.evidence.claims import Claim, Values
 from reports.evidence.holm import OPEN, holm
 from reports.reading.load import Plan
@@ -43,7 +44,7 @@ class Omnibus(Claim):
     def kind(self) -> Kind:
         return "omnibus"
 
-    def as_json(self) -> dict[str, Any]:
+    def as_json(self) -> JsonObject:
         """Return the fields of `claims.json`; those of two arms are null."""
         return {**super().as_json(), "arm": " x ".join(self.factors), "control": None}
 

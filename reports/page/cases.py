@@ -49,7 +49,7 @@ def distances(cases: Named) -> Distances | None:
         measures = {title: measure for title, measure in found.items() if measure.distance}
         if measures:
             placed.append(_placed(name, evidence, measures))
-            reference = reference or str(evidence.loaded.study.request.flags.get("reference_dataset") or "")
+            reference = reference or evidence.loaded.study.request.own.get("reference_dataset", "")
     every = [item for case in placed for item in case.measured.items()]
     told = dict(every) | {name: measure for name, measure in every if measure.value is not None}
     return Distances(tuple(placed), reference, told, tuple(correlations(placed))) if placed else None

@@ -15,7 +15,8 @@ import pandas as pd
 from scipy import special
 
 from adalayers.comparisons import FIRST
-from adalayers.results.other_studies import TAKEN_COMMIT, TAKEN_FROM, UNCOMMITTED
+from adalayers.results.other_studies import UNCOMMITTED
+from adalayers.results.trial_row import TAKEN_COMMIT, TAKEN_FROM
 from reports import names
 from reports.evidence.claims import Claim, differences
 from reports.evidence.evidence import Evidence

@@ -34,7 +34,7 @@ class StudyPage:
         study, environment = self.evidence.plan.study, self.evidence.loaded.study.environment
         backbone, dataset = environment.backbone.name, environment.dataset.name
         where = f"{backbone} on {dataset}" if backbone and dataset else self.evidence.plan.name
-        label = self.evidence.loaded.study.request.flags.get("label")
+        label = self.evidence.loaded.study.request.label
         return f"{study.replace('_', ' ')}: {where}" + (f" ({label})" if label else "")
 
     @cached_property

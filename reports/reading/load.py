@@ -13,11 +13,11 @@ from typing import Any
 
 import pandas as pd
 
-from adalayers.comparisons import Comparison, PlannedArm, planned_comparisons
+from adalayers.comparisons import PlannedArm, planned_comparisons
 from adalayers.errors import BadInput
 from adalayers.results import files as results
 from adalayers.results.rescoring import contradictions
-from adalayers.results.study_file import Factor, StudyFile, parse
+from adalayers.results.study_file import Factor, RequestRecord, StudyFile, parse
 from adalayers.storage.folder import Folder
 from reports.reading import factors as factoring
 from reports.reading.frames import numbers
@@ -25,40 +25,26 @@ from reports.words import labels
 from reports.words.text import count
 
 
-@dataclass(frozen=True)
-class Plan:
-    """What a study set out to do, as far as its report needs it.
+@dataclass(frozen=True, kw_only=True)
+class Plan(RequestRecord):
+    """What a study was asked for, as its report reads it: what `study.json` lacks is as the trials have it.
 
-    metric:          without prefix ("matthews"); "" where nothing says
-    control:         name of the arm that all others are compared with; "" where nothing says
-    smallest_effect: smallest difference of the metric worth acting on; None where nothing says
-    factors:         what is under study: the first along axes, the others a line each
-    nuisance:        names of the hyperparameters that are tuned along
+    metric, control: "" where nothing says; smallest_effect: None
     baseline:        the trivial model's validation score; None where nothing says
     hidden_states:   names of the layers mixed by default ("01", "00" the embeddings)
-    seed:            that of the search, below those of confirmed arms; seeds: planned for each
-    comparisons:     what was planned to be compared; without a word on it, what every study compares
     """
 
     study: str
     name: str
-    metric: str
-    control: str
-    smallest_effect: float | None
-    arms: tuple[PlannedArm, ...]
-    factors: tuple[Factor, ...]
-    nuisance: tuple[str, ...]
     baseline: float | None
     hidden_states: tuple[str, ...]
-    seed: int = 0
-    seeds: int = 0
-    comparisons: tuple[Comparison, ...] = ()
 
     @property
     def rate(self) -> float | None:
         """The learning rate of all arms that no search has tuned; None where they have none or several."""
         rates = {arm.config.get("lr") for arm in self.arms if arm.role != "best"}
-        return rates.pop() if len(rates) == 1 else None
+        rate = rates.pop() if len(rates) == 1 else None
+        return rate if isinstance(rate, int | float) else None
 
     def short(self, hyperparameter: str) -> str:
         """Return the label without its unit."""
@@ -117,21 +103,16 @@ def load(folder: Folder | str | Path) -> Loaded:
 def make_plan(study: StudyFile, trials: pd.DataFrame, uri: str = "") -> Plan:
     """Return the plan that `study.json` states, with what the trials say where it says nothing."""
     asked, arms, factors = study.request, _arms(study, trials), _factors(study)
+    comparisons = tuple(claim for claim in asked.comparisons if claim.weights) or planned_comparisons(
+        arms, [factor.name for factor in factors], asked.control
+    )
+    known = {"arms": arms, "factors": factors, "comparisons": tuple(comparisons)}
     return Plan(
+        **vars(asked) | known,
         study=study.study or "study",
         name=study.name or uri.rstrip("/").rsplit("/", 1)[-1],
-        metric=asked.metric,
-        control=asked.control,
-        smallest_effect=asked.smallest_effect,
-        arms=arms,
-        factors=factors,
-        nuisance=asked.nuisance,
         baseline=study.environment.dataset.baseline.get("val"),
         hidden_states=study.environment.hidden_states,
-        seed=asked.seed,
-        seeds=asked.seeds,
-        comparisons=tuple(claim for claim in asked.comparisons if claim.weights)
-        or tuple(planned_comparisons(arms, [factor.name for factor in factors], asked.control)),
     )
 
 

@@ -100,7 +100,7 @@ def _facts(evidence: Evidence, arm: PlannedArm, run: Published) -> dict[str, tup
     if all(steps):
         facts["steps, at most"] = (f"{steps[0]:,}", f"{steps[1]:,}")
     if any(cut.get("examples") for cut in dataset.truncated.values()):
-        facts["tokens of a text, at most"] = study.request.flags.get("max_length"), run.max_length
+        facts["tokens of a text, at most"] = study.request.data.max_length, run.max_length
     return facts | {
         name: (as_text(config[name]), as_text(value))
         for name, value in run.config.items()

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from adalayers.escaping import visible
-from adalayers.results.other_studies import TAKEN_COMMIT, TAKEN_FROM
+from adalayers.results.trial_row import TAKEN_COMMIT, TAKEN_FROM
 from reports.cells import named
 from reports.evidence.evidence import Evidence
 from reports.reading.frames import texts

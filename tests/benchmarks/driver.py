@@ -17,6 +17,7 @@ from adalayers.fusion.layer_mix import LayerMixConfig
 from adalayers.request import Resources, StudyRequest
 from adalayers.results.files import PREDICTIONS, write_trials
 from adalayers.results.record import PROGRESS, StudyRecord
+from adalayers.results.trial_row import TrialRow
 from adalayers.storage.folder import Folder
 from adalayers.study import ConfirmedArm, PlannedSearch, Space, StudyPlan
 from adalayers.tuning.agenda import Agenda
@@ -56,7 +57,7 @@ class MadeCase:
     def on_epoch(self, program: str, trials: int, epoch: float = 0.0, seconds: float = 0.0) -> None:
         """Nothing: the line of progress is not measured."""
 
-    def on_end(self, row: dict[str, Any]) -> None:
+    def on_end(self, row: TrialRow) -> None:
         self.agenda.total(), self.agenda.remaining()  # as the line of progress
         if self.record.written:
             self.write("running")
@@ -106,7 +107,7 @@ def driver_costs(trials: int) -> dict[str, float]:
         costs = {"driver_ms_a_trial": 1000 * cpu / ended, "driver_mb": anonymous_mb() - before}
         for name, step in {
             "files_s": case.record.write,
-            "trials_csv_s": lambda: write_trials(folder, case.record.rows.values()),
+            "trials_csv_s": lambda: write_trials(folder, [row.cells() for row in case.record.rows.values()]),
             "study_json_s": lambda: case.write("finished"),
             "analysis_s": lambda: reports.undecided_arms(folder),
             "report_s": lambda: reports.write_report(folder),

@@ -28,7 +28,7 @@ def refuse(argv, capsys):
         (["--trials", "many"], "--trials"),
         (["--seeds", "0"], "--seeds of at least 1, got 0"),
         (["--search", "optunna"], "optunna"),
-        (["--set", "k=0"], "k=0"),
+        (["--set", "k=0"], "k of at least 1, got 0; raise k"),
         (["--set", "alhpa=3"], "'alpha'"),
         (["--set", "epochs=3", "--epochs", "4"], "--set epochs=3"),
         (["--max-hours", "0"], "--max-hours"),

@@ -70,7 +70,7 @@ def made_task(folder: Path, backbone: str, dataset: str, config: TrialConfig | N
     study = StudyFile(
         study="alpha_lambda",
         name=folder.name,
-        request=RequestRecord(question="How much?", metric=data.metric, flags={"max_length": 256}),
+        request=RequestRecord(question="How much?", metric=data.metric),
         environment=EnvironmentRecord(
             backbone=BackboneRecord(
                 name=source.name, id=source.id, layers=source.layers, layer_parameters=1000

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from adalayers.errors import BadInput
+from adalayers.storage.to_json import JsonObject
 from adalayers.tasks.kind import Gold, LabelColumn, Labels, LabelsByRole, TaskKind
 from adalayers.tasks.metrics import PEARSON, R2, SPEARMAN, number_scores
 
@@ -66,7 +67,7 @@ class Regression(TaskKind):
             )
         return Regression(mean, sd)
 
-    def about(self) -> dict[str, Any]:
+    def about(self) -> JsonObject:
         """Return the mean and standard deviation that a model's outputs are in."""
         return {"label_scale": {"mean": self.mean, "sd": self.sd}}
 

@@ -109,7 +109,7 @@ def test_epochs_may_be_set_or_flagged(argv):
 
 
 def test_fixed_hyperparameters_are_typed():
-    fixed = parse(STUDY, ["--set", "k=128", "--set", "positions=yes"]).study.fixed
+    fixed = parse(STUDY, ["--set", "k=128", "--set", "positions=yes"]).study.set
     assert fixed == {"k": 128, "positions": True}
 
 

@@ -5,14 +5,22 @@ import dataclasses
 import numpy as np
 import pytest
 
+from adalayers.command.cases import asked
 from adalayers.command.flags import parse
-from adalayers.command.identity import check_rows, identity, new_study, opened, smallest_effect
+from adalayers.command.identity import check_rows, new_study, opened, smallest_effect
 from adalayers.data.prepare import prepare
 from adalayers.errors import BadInput
 from adalayers.fusion.layer_mix import LayerMixConfig
 from adalayers.results.files import STUDY as FILE
 from adalayers.results.files import TRIALS, write_trials
-from adalayers.results.study_file import DatasetRecord, EnvironmentRecord, RequestRecord, Run, StudyFile
+from adalayers.results.study_file import (
+    BackboneRecord,
+    DatasetRecord,
+    EnvironmentRecord,
+    RequestRecord,
+    Run,
+    StudyFile,
+)
 from adalayers.storage.folder import Folder
 from adalayers.study import Design, Study, trial_id
 from adalayers.tasks import metrics
@@ -28,25 +36,33 @@ def flags_of(world, *argv):
 def of(world):
     """Return what makes a study, for some flags."""
     prepared = prepare(flags_of(world).requests[0])
+    provenance = prepared.provenance
 
     def makes(*argv):
         flags = flags_of(world, *argv)
         (request,) = flags.requests
-        return identity(flags, type(prepared)(request, prepared.source, prepared.task, prepared.encoded))
+        return asked(flags, dataclasses.replace(prepared, request=request)), provenance
 
     return makes
 
 
-def folder_with(tmp_path, flags, **changed):
-    """Write a folder of a study with these flags, its `study.json` changed by part."""
+def asked_for(request, provenance, **changed):
+    """Return the `study.json` of a study that was asked for."""
+    backbone, dataset = (vars(of) for of in (provenance.backbone, provenance.dataset))
+    environment = EnvironmentRecord(backbone=BackboneRecord(**backbone), dataset=DatasetRecord(**dataset))
+    return StudyFile(id="it", request=request, environment=environment, **changed).as_json()
+
+
+def folder_with(tmp_path, made, **changed):
+    """Write a folder of a study that was asked for, its `study.json` changed by part."""
     folder = Folder(tmp_path / "study")
-    document = StudyFile(id="it", request=RequestRecord(flags=flags)).as_json()
+    document = asked_for(*made)
     folder.write_json(FILE, document | {part: document[part] | values for part, values in changed.items()})
     return folder
 
 
 def test_an_empty_folder_starts_a_study_of_its_own(tmp_path, of):
-    first, second = (opened(Folder(tmp_path / name), of()) for name in "ab")
+    first, second = (opened(Folder(tmp_path / name), *of()) for name in "ab")
     assert first == StudyFile(id=first.id)
     assert first.id != second.id
 
@@ -70,9 +86,9 @@ def test_an_empty_folder_starts_a_study_of_its_own(tmp_path, of):
 def test_another_value_is_another_study(tmp_path, of, argv, name):
     folder = folder_with(tmp_path, of())
     with pytest.raises(BadInput, match=f"with {name} = .*holds one with {name} = ") as refused:
-        opened(folder, of(*argv))
+        opened(folder, *of(*argv))
     assert "--label" in str(refused.value)
-    assert opened(folder_with(tmp_path, of(*argv)), of(*argv)).id == "it"
+    assert opened(folder_with(tmp_path, of(*argv)), *of(*argv)).id == "it"
 
 
 @pytest.mark.parametrize(
@@ -88,24 +104,9 @@ def test_another_value_is_another_study(tmp_path, of, argv, name):
     ],
 )
 def test_what_changes_no_number_makes_no_other_study(of, argv):
-    assert of(*argv) == of()
-
-
-def without(flags, *names):
-    return {name: value for name, value in flags.items() if name not in names}
-
-
-def test_a_name_that_the_file_lacks_stands_for_what_was_so_before_there_was_one(tmp_path, of):
-    """All flags but what the study is of began as their defaults."""
-    for name in of():
-        if not name.startswith(("backbone ", "dataset ")):
-            assert opened(folder_with(tmp_path / name, without(of(), name)), of()).id == "it", name
-    for argv, name, was in (
-        (["--precision", "float32"], "precision", "float16"),
-        (["--epochs", "3"], "epochs", "20"),
-    ):
-        with pytest.raises(BadInput, match=f"holds one with {name} = {was}"):
-            opened(folder_with(tmp_path / "other", without(of(), name)), of(*argv))
+    (changed, provenance), (request, _) = of(*argv), of()
+    of_data = provenance.backbone, provenance.dataset
+    assert changed.identity(*of_data) == request.identity(*of_data)
 
 
 @pytest.fixture(scope="module")
@@ -142,11 +143,9 @@ def check(tmp_path, prepared, row, k=8):
 
 def test_a_copy_of_another_study_is_another_study(tmp_path, of):
     folder = Folder(tmp_path / "cutoff").child("tiny-echo")
-    folder.write_json(
-        FILE, StudyFile(id="it", study="alpha_lambda", request=RequestRecord(flags=of())).as_json()
-    )
+    folder.write_json(FILE, asked_for(*of(), study="alpha_lambda"))
     with pytest.raises(BadInput, match=r"with study = cutoff, .* holds one with study = alpha_lambda"):
-        opened(folder, of())
+        opened(folder, *of())
 
 
 def test_rows_of_what_is_read_now_are_gone_on_with(tmp_path, prepared):
@@ -218,17 +217,17 @@ def test_trials_that_nothing_tells_of_are_refused(tmp_path, of):
     with pytest.raises(
         BadInput, match=r"wanted study\.json next to trials\.csv in .*, it is missing.*--label.*--fresh"
     ):
-        opened(folder, of())
+        opened(folder, *of())
 
 
 @pytest.mark.parametrize(
-    "text", [b"", b'{"id": "it", "request": {"fla', b"[]", b"\0" * 64, b"{}", b'{"request": {"flags": []}}']
+    "text", [b"", b'{"id": "it", "request": {"fla', b"[]", b"\0" * 64, b"{}", b'{"request": {"data": []}}']
 )
 def test_a_damaged_study_file_is_named_with_what_is_lost_and_both_ways_out(tmp_path, of, text):
     folder = Folder(tmp_path / "study")
     folder.write_bytes(FILE, text)
     with pytest.raises(BadInput, match=r"could not read study\.json in .* lost; .*--label.*--fresh"):
-        opened(folder, of())
+        opened(folder, *of())
 
 
 RUN = dataclasses.asdict(Run(started="2026", confirmed=1, seconds=1.0))
@@ -246,14 +245,14 @@ RUN = dataclasses.asdict(Run(started="2026", confirmed=1, seconds=1.0))
 )
 def test_runs_that_no_run_writes_are_named(tmp_path, of, changed):
     folder = folder_with(tmp_path, of(), runs=changed)
-    with pytest.raises(BadInput, match=r"could not read study\.json in .*happened in the study is in doubt"):
-        opened(folder, of())
+    with pytest.raises(BadInput, match=r"could not read study\.json in .*happened in the study is lost"):
+        opened(folder, *of())
 
 
 def test_a_smallest_effect_that_is_no_number_is_named(tmp_path, of):
     folder = folder_with(tmp_path, of(), request={"smallest_effect": "x"})
     with pytest.raises(BadInput, match="smallest_effect is not what a study writes"):
-        opened(folder, of())
+        opened(folder, *of())
 
 
 def test_the_smallest_effect_is_that_of_the_study_unless_it_is_new(tmp_path):

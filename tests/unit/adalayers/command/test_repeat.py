@@ -61,7 +61,7 @@ def study(backbone, dtype, tmp_path, monkeypatch):
         environment = EnvironmentRecord(
             backbone=BackboneRecord(id=prepared.source.id, dtype=dtype), dataset=DatasetRecord(name=DATASET)
         )
-        request = RequestRecord(metric=data.metric, flags={**flags, "search": "optuna"})
+        request = RequestRecord(metric=data.metric, data=DataRequest(**flags))
         folder.write_json(STUDY, StudyFile(request=request, environment=environment).as_json())
         return folder.uri, identity, row
 

@@ -8,11 +8,16 @@ import time
 import pytest
 
 from adalayers.console.progress import TrialProgress, log_to_stderr
+from adalayers.results.trial_row import TrialRow
 
 
 class Terminal(io.StringIO):
     def isatty(self):
         return True
+
+
+def row(number, seed, status, **found):
+    return TrialRow(trial_id=f"t{number}", stage="confirm", arm="mix", seed=seed, status=status, found=found)
 
 
 @pytest.fixture
@@ -27,8 +32,7 @@ def lines_of(monkeypatch):
         log_to_stderr()
         progress = TrialProgress("accuracy", epochs=4)
         for number, status in enumerate(("completed", "failed", "completed", "completed"), start=1):
-            row = {"trial_id": f"t{number}", "arm": "mix", "seed": number, "status": status, "seconds": 1.0}
-            progress.ended(row, remaining=4 - number, total=4)
+            progress.ended(row(number, number, status, seconds=1.0), remaining=4 - number, total=4)
         logging.getLogger("adalayers.any").info("finished")
         return stream.getvalue()
 
@@ -70,9 +74,7 @@ def test_a_group_that_runs_says_in_which_epoch_it_is_and_how_long_the_rest_takes
     at(100, 8, 128)
     progress.at("g", 0, 0, 0, lambda: 64, lambda: 128)
     for number in range(64):
-        progress.ended(
-            {"trial_id": f"t{number}", "arm": "mix", "seed": 1, "status": "failed", "epochs": 24}, 64, 128
-        )
+        progress.ended(row(number, 1, "failed", epochs=24), 64, 128)
     at(400, 12, 64, "h")
     lines = stream.getvalue().splitlines()
     assert lines[0] == "[0/128] about 13 min left | 64 trials are in epoch 1 of at most 32"

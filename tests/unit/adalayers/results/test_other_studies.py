@@ -6,7 +6,7 @@ import pandas as pd
 import pytest
 
 from adalayers.results.files import BEST, EVALUATIONS, HISTORY, PREDICTIONS, STUDY, TRIALS, prediction_hash
-from adalayers.results.other_studies import TAKEN_COMMIT, TAKEN_FROM, OtherStudies, Wanted
+from adalayers.results.other_studies import OtherStudies, Wanted
 from adalayers.results.record import PROGRESS, StudyRecord
 from adalayers.results.study_file import (
     EnvironmentRecord,
@@ -16,6 +16,7 @@ from adalayers.results.study_file import (
     RunsRecord,
     StudyFile,
 )
+from adalayers.results.trial_row import TAKEN_COMMIT, TAKEN_FROM, TrialRow
 from adalayers.storage.folder import Folder
 from adalayers.study import Variant
 
@@ -38,8 +39,7 @@ def predictions(right: int) -> pd.DataFrame:
 def train(record, trial_id, right, arm, seed=1):
     """Let a trial begin and end as a worker would leave it, with so many of ten examples right."""
     work, rows = record.work(trial_id), predictions(right)
-    settings = {"stage": "confirm", "arm": arm, "search": "", "seed": seed}
-    record.begin(trial_id, settings | {"config/k": 8, "fusion": "layer-mix"})
+    record.begin(TrialRow(trial_id=trial_id, stage="confirm", arm=arm, seed=seed, settings={"k": 8}))
     work.write_parquet(PREDICTIONS, rows)
     scores = pd.DataFrame(
         {"split": "val", "variant": list(VARIANTS), "metric": "accuracy", "value": [0.1, 0.2]}
@@ -102,10 +102,10 @@ def test_a_trial_of_another_study_is_taken_with_all_that_it_left(root):
     record = StudyRecord(root.child("second").child("minilm-cola"), "accuracy")
     elsewhere = others(root, variants={"cutoff=0.2"})
     assert elsewhere.take(SECOND, record.work(SECOND))
-    record.begin(SECOND, {"stage": "confirm", "arm": "layer=6", "search": "", "seed": 1, "config/k": 8})
+    record.begin(TrialRow(trial_id=SECOND, stage="confirm", arm="layer=6", seed=1, settings={"k": 8}))
     row = record.end(SECOND)
     expected = {"arm": "layer=6", "status": "completed", "val/accuracy": 0.7, "seconds": 3.5}
-    assert row.items() >= {**expected, TAKEN_FROM: "first/minilm-cola", TAKEN_COMMIT: "abc"}.items()
+    assert row.cells().items() >= {**expected, TAKEN_FROM: "first/minilm-cola", TAKEN_COMMIT: "abc"}.items()
     assert record.history(SECOND)["epoch"].tolist() == [1.0, 2.0]
     read = {name: record.folder.read_parquet(name) for name in (PREDICTIONS, EVALUATIONS)}
     assert set(read[PREDICTIONS]["trial_id"]) == {SECOND}
@@ -118,7 +118,7 @@ def test_a_trial_of_another_study_is_taken_with_all_that_it_left(root):
 def test_where_it_first_came_from_is_kept(root):
     record = StudyRecord(root.child("second").child("minilm-cola"), "accuracy")
     others(root).take(SECOND, record.work(SECOND))
-    record.begin(SECOND, {"stage": "confirm", "arm": "layer=6", "search": "", "seed": 1})
+    record.begin(TrialRow(trial_id=SECOND, stage="confirm", arm="layer=6", seed=1))
     record.end(SECOND)
     record.write()
     write_document(record.folder, runs=(dataclasses.replace(RUN, commit="def"),))
@@ -226,7 +226,7 @@ def rewriting(name, change):
         (setting("test/accuracy", "0.71"), "test/accuracy is 0.71, its predictions give 0.700000"),
         (setting("val/accuracy", "much"), "val/accuracy is 'much', which is no number"),
         (setting("val/accuracy", "0,7"), "val/accuracy is '0,7', which is no number"),
-        (setting("test/accuracy", "nan"), "it has no test/accuracy"),
+        (setting("test/accuracy", "nan"), "test/accuracy is 'nan', which is no number"),
         (setting("test/accuracy", "inf"), "test/accuracy is 'inf', which is no number"),
         (setting("seconds", "long"), "seconds is 'long', which is no number"),
         (setting("predictions", "pforged"), "are not those that its row was written for"),

@@ -8,6 +8,7 @@ from adalayers.errors import BadInput
 from adalayers.results import files as results
 from adalayers.results.files import BEST, HISTORY, PREDICTIONS, TRIALS
 from adalayers.results.record import PROGRESS, StudyRecord
+from adalayers.results.trial_row import TrialRow
 from adalayers.storage.folder import Folder
 
 T1, T2, T3, T5, T7, T9 = (f"t{number:012x}" for number in (1, 2, 3, 5, 7, 9))
@@ -19,10 +20,8 @@ def folder(tmp_path):
 
 
 def begin(record, trial_id, stage="confirm", seed=1):
-    record.begin(
-        trial_id,
-        {"stage": stage, "arm": "x" if stage == "confirm" else "", "config/alpha": 1.0, "seed": seed},
-    )
+    arm = "x" if stage == "confirm" else ""
+    record.begin(TrialRow(trial_id=trial_id, stage=stage, arm=arm, seed=seed, settings={"alpha": 1.0}))
 
 
 @pytest.fixture
@@ -89,7 +88,7 @@ def test_a_stopped_trial_keeps_what_it_did_and_is_no_candidate_for_best(folder):
     begin(record, T1, stage="search")
     leave(record, T1, status="unfinished", score=0.9)
     row = record.end(T1, "stopped")
-    assert (row["status"], row["val/f1"], row["epochs"]) == ("stopped", 0.9, 2)
+    assert (row.status, row.score("f1"), row.found["epochs"]) == ("stopped", 0.9, 2)
     assert len(record.history(T1)) == 1
     assert record.best() is None
 
@@ -109,11 +108,10 @@ def test_a_failure_is_kept_over_what_the_trial_noted_as_it_began_and_has_not_end
     leave(record, T1, status="failed", error="too hot")
     record.end(T1)
     record.write()
-    record.work(T1).write_sealed(
-        "row.json", {"number": 0, "row": {**record.rows[T1], "status": "unfinished"}}
-    )
+    begun = {**record.rows[T1].cells(), "status": "unfinished"}
+    record.work(T1).write_sealed("row.json", {"number": 0, "row": begun})
     again = StudyRecord(folder, "f1")
-    assert (again.rows[T1]["status"], again.rows[T1]["error"]) == ("failed", "too hot")
+    assert (again.rows[T1].status, again.rows[T1].error) == ("failed", "too hot")
     assert record.ended(T1)
     assert not again.ended(T1)
     again.end(T1, "failed")
@@ -122,7 +120,7 @@ def test_a_failure_is_kept_over_what_the_trial_noted_as_it_began_and_has_not_end
 
 def test_a_worker_that_died_leaves_a_failed_row(folder, record):
     row = record.end(T1, "failed", "the worker process died")
-    assert (row["status"], row["error"]) == ("failed", "the worker process died")
+    assert (row.status, row.error) == ("failed", "the worker process died")
 
 
 def test_a_trial_that_ended_but_was_not_merged_is_merged_on_opening(folder, record):
@@ -131,8 +129,8 @@ def test_a_trial_that_ended_but_was_not_merged_is_merged_on_opening(folder, reco
     leave(record, T1)
     leave(record, T2, status="unfinished")
     again = StudyRecord(folder, "f1")  # the driver was killed before `end`
-    assert again.rows[T1]["status"] == "completed"
-    assert again.rows[T2]["status"] == "unfinished"
+    assert again.rows[T1].status == "completed"
+    assert again.rows[T2].status == "unfinished"
     assert again.work(T2).exists(PROGRESS), "what continues must be kept"
     assert folder.read_parquet(HISTORY)["trial_id"].tolist() == [T1]
 
@@ -146,7 +144,7 @@ def test_a_stop_that_was_merged_into_trials_alone_is_completed_on_opening(folder
     assert not record.written
     assert not folder.exists(HISTORY)
     again = StudyRecord(folder, "f1")
-    assert again.rows[T1]["status"] == "stopped"
+    assert again.rows[T1].status == "stopped"
     assert len(again.history(T1)) == 1
 
 
@@ -176,7 +174,7 @@ def test_files_that_are_not_due_are_made_whole_on_opening_in_the_order_of_the_tr
     assert not folder.exists(TRIALS)
     again = StudyRecord(folder, "f1")
     assert list(again.rows) == [T9, T2, T5, T1]
-    assert [row["status"] for row in again.rows.values()] == [
+    assert [row.status for row in again.rows.values()] == [
         "completed",
         "unfinished",
         "stopped",
@@ -184,9 +182,7 @@ def test_files_that_are_not_due_are_made_whole_on_opening_in_the_order_of_the_tr
     ]
     again.write()
     record.write()
-    assert {key: value for key, value in again.rows[T9].items() if value != ""} == {
-        key: value for key, value in record.rows[T9].items() if value != ""
-    }
+    assert again.rows[T9] == record.rows[T9]
 
 
 @pytest.mark.parametrize("name", [PREDICTIONS, "sealed.json"])
@@ -229,7 +225,7 @@ def test_a_damaged_file_of_rows_costs_what_it_held_and_no_row_of_trials(folder, 
     assert f"{name} in {folder.uri} could not be read" in said
     assert f"{name}.damaged" in said
     assert folder.read_bytes(f"{name}.damaged") == kept
-    assert again.rows[T1]["status"] == "completed"
+    assert again.rows[T1].status == "completed"
     leave(again, T2)
     again.end(T2)
     again.write()
@@ -269,17 +265,17 @@ def test_a_trial_that_left_a_file_that_no_trial_writes_runs_again(folder, record
     leave(record, T1)
     record.work(T1).write_bytes(name, left)
     again = StudyRecord(folder, "f1")  # the driver was killed before `end`
-    assert again.rows[T1]["status"] == "unfinished"
+    assert again.rows[T1].status == "unfinished"
     assert f"trial {T1} left {name}, which cannot be read" in capsys.readouterr().err
     leave(again, T1)
-    assert again.end(T1)["status"] == "completed"
+    assert again.end(T1).status == "completed"
 
 
 def test_a_trial_whose_files_are_damaged_as_it_ends_has_failed(folder, record):
     leave(record, T1)
     damage(record.work(T1), PREDICTIONS, 9)
     row = record.end(T1)
-    assert (row["status"], row["error"]) == ("failed", f"it left {PREDICTIONS}, which cannot be read")
+    assert (row.status, row.error) == ("failed", f"it left {PREDICTIONS}, which cannot be read")
 
 
 def test_what_a_worker_that_outlived_its_driver_leaves_changes_no_finished_row(folder, record):

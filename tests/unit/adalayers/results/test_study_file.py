@@ -38,7 +38,7 @@ def test_what_is_missing_or_odd_has_its_default_and_is_named():
         *("request.seeds", "request.metric", "request.mode", "request.arms[0].config"),
         *("environment.backbone", "runs.history"),
     ]
-    assert (study.request.seeds, study.request.metric, study.request.mode) == (0, "", "max")
+    assert (study.request.seeds, study.request.metric, study.request.mode) == (6, "", "max")
     first, *others = whole.request.arms
     assert study.request.arms == (dataclasses.replace(first, config={}), *others)
     assert study.runs.history == ()

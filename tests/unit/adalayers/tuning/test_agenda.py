@@ -91,7 +91,7 @@ def agenda(
 
 def finish(agenda, request, score=0.5, status="completed"):
     """Let a trial begin and end."""
-    agenda.record.begin(request.trial_id, agenda.row(request))
+    agenda.record.begin(agenda.row(request))
     history = [{"epoch": 1.0, "step": 3, "val/accuracy": score}]
     row = {"val/accuracy": score, "epochs": 1}
     agenda.record.work(request.trial_id).write_json(
@@ -187,7 +187,7 @@ def test_a_search_that_goes_on_does_not_draw_its_first_points_again(folder, tmp_
 def test_unfinished_trials_come_first_with_their_own_configuration(folder):
     started = agenda(folder)
     request = started.next()
-    started.record.begin(request.trial_id, started.row(request))
+    started.record.begin(started.row(request))
     started.record.write()
     resumed = agenda(folder)
     assert resumed.next() == request
@@ -232,9 +232,9 @@ def test_optuna_reads_a_search_from_its_journal(folder):
     write_journal(folder, made.searches)
     storage = JournalStorage(JournalFileBackend(str(folder.path(JOURNAL))))
     study = optuna.load_study(study_name=folder.name, storage=storage)
-    rows = {row["trial_id"]: row for row in made.record.rows.values() if row["stage"] == "search"}
+    rows = {row.trial_id: row for row in made.record.rows.values() if row.stage == "search"}
     read = {trial.user_attrs["trial_id"]: (trial.value, trial.params["lr"]) for trial in study.trials}
-    assert read == {key: (row["val/accuracy"], row["config/lr"]) for key, row in rows.items()}
+    assert read == {key: (row.score("accuracy"), row.settings["lr"]) for key, row in rows.items()}
     assert study.direction.name == "MAXIMIZE"
 
 
@@ -435,9 +435,7 @@ def test_a_search_remembers_trials_that_leave_a_hyperparameter_unused(folder):
     plain = Space({"mix": tune.choice(["uniform", "learned"]), "alpha": tune.choice([1.0, 8.0])}, {}, {})
     one = agenda(folder, search="random", trials=3, plan=made_plan(space=plain))
     before = {trial.user_attrs["trial_id"] for trial in run(one) and one.searches[0].optuna_trials()}
-    assert any(
-        row.get("config/mix") == "uniform" for row in one.record.rows.values() if row["stage"] == "search"
-    )
+    assert any(row.settings["mix"] == "uniform" for row in one.record.rows.values() if row.stage == "search")
     again = agenda(folder, search="random", trials=3, plan=made_plan(space=plain))
     assert {trial.user_attrs["trial_id"] for trial in again.searches[0].optuna_trials()} == before
 
@@ -570,8 +568,8 @@ def test_the_last_layer_may_win_a_search_and_be_resumed(folder, chosen):
     one = study_with(tunings=lambda setting: [Tuning("alone", {"mix": "single", "layer": 1}, space=space)])
     first = agenda(folder, plan=made_plan(one), trials=2, seeds=1, search="grid")
     begun = [first.next() for _ in range(2)]
-    last = next(job for job in begun if first.row(job)["config/mix"] == "last")
-    first.record.begin(last.trial_id, first.row(last))
+    last = next(job for job in begun if first.row(job).settings["mix"] == "last")
+    first.record.begin(first.row(last))
     again = agenda(folder, plan=made_plan(one), trials=2, seeds=1, search="grid")
     jobs = run(again, lambda job: 0.9 if job.trial_id == last.trial_id else 0.1)
     assert jobs[0].trial_id == last.trial_id
@@ -636,7 +634,7 @@ def test_a_group_that_was_interrupted_comes_again_with_its_members_in_their_plac
     made = agenda(folder, trials=0)
     group = made.next_group(4, across_seeds=True)
     for job in group:
-        made.record.begin(job.trial_id, made.row(job) | {"group": f"{group[0].trial_id}/4"})
+        made.record.begin(made.row(job, f"{group[0].trial_id}/4"))
     assert len(group) == 4
     assert agenda(folder, trials=0).next_group(6, across_seeds=True) == group
 
@@ -689,7 +687,7 @@ def test_rates_that_were_interrupted_go_on_and_those_that_failed_are_tried_again
     first, second, third = (made.next() for _ in range(3))
     finish(made, first, by_rate(first))
     finish(made, second, status="failed")
-    made.record.begin(third.trial_id, made.row(third))
+    made.record.begin(made.row(third))
     made.record.write()
     again = agenda(folder, trials=0, rates=RATES)
     jobs = run(again, by_rate)
@@ -824,7 +822,7 @@ def test_a_scheduler_gets_no_last_evaluation_of_a_completed_trial_and_what_one_u
     history = [{"epoch": float(epoch), "step": epoch, "val/accuracy": 0.1 * epoch} for epoch in (1, 2)]
     for status in ("completed", "stopped", "unfinished"):
         job = made.next()
-        made.record.begin(job.trial_id, made.row(job))
+        made.record.begin(made.row(job))
         left = {"status": status, "error": "", "row": {"val/accuracy": 0.2}, "history": history}
         made.record.work(job.trial_id).write_json(PROGRESS, left)
         if status != "unfinished":

@@ -6,8 +6,7 @@ from types import SimpleNamespace
 import pytest
 
 from adalayers.comparisons import pair
-from adalayers.request import StudyRequest
-from adalayers.results.study_file import StudyFile
+from adalayers.results.study_file import RequestRecord, StudyFile
 from adalayers.storage.folder import Folder
 from adalayers.tuning.document import request_record
 from tests.unit.adalayers.tuning.test_agenda import agenda, run, study_with, tuned_plan
@@ -30,8 +29,8 @@ def test_tuned_arms_are_compared_with_what_the_controls_search_finds_best_now(fo
     for trials, control in ((1, "learned"), (4, "learned-4")):
         made = agenda(folder, plan=plan, trials=trials, seeds=1, arms=arms)
         run(made, score=lambda job: 0.9 if job.config.lr > 1e-3 else 0.1)
-        case = SimpleNamespace(plan=plan, before=before, identity={}, smallest_effect=0.01)
-        found = request_record(study, case, made, StudyRequest(trials=trials, seeds=1))
+        case = SimpleNamespace(plan=plan, before=before, request=RequestRecord(trials=trials, seeds=1))
+        found = request_record(study, case, made)
         assert found.control == control
         current = {arm.name for arm in made.arms}
         pairs = {(planned.arm, planned.control) for planned in found.comparisons}

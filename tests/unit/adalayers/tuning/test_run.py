@@ -73,5 +73,5 @@ def test_a_finished_case_with_nothing_left_stays_so_until_it_is_closed(world, tm
         data=data,
         mirror=Mirror("none", case.folder, experiment="", run_name="", study_key=""),
     )
-    RunningCase(STUDY, ready, flags.study, reports=None)
+    RunningCase(STUDY, ready, reports=None)
     assert case.folder.read_json("study.json")["runs"]["state"] == state

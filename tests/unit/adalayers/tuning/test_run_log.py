@@ -5,6 +5,7 @@ from types import SimpleNamespace
 from adalayers.request import StudyRequest
 from adalayers.results.interim_analyses import InterimAnalysis
 from adalayers.results.study_file import EnvironmentRecord, RunsRecord
+from adalayers.results.trial_row import TrialRow
 from adalayers.tuning.run_log import RunLog
 
 ANALYSED = (InterimAnalysis(after=2),)
@@ -16,7 +17,9 @@ def record(*rows: tuple[str, int], test: bool = True, status: str = "completed")
     """Return the rows of a record."""
     scores = {"val/f1": 0.5} | ({"test/f1": 0.5} if test else {})
     return {
-        f"{arm}{seed}": {"stage": "confirm", "arm": arm, "seed": seed, "status": status, **scores}
+        f"{arm}{seed}": TrialRow(
+            trial_id=f"{arm}{seed}", stage="confirm", arm=arm, seed=seed, status=status, found=scores
+        )
         for arm, seed in rows
     }
 

@@ -37,13 +37,13 @@ def case(
     started: str = "2026-05-01T12:00",
     of=PLAN,
     data: str = "",
-    flags: Mapping[str, object] | None = None,
+    epochs: int = 20,
     answers: Mapping[tuple[str, int], str] | None = None,
 ) -> Case:
     """Return a case with one analysis, of as many seeds as there are scores."""
     most, table = max(map(len, scores.values())), by_seed(scores)
     study = StudyFile(
-        request=RequestRecord(flags=dict(flags or {})),
+        request=RequestRecord(epochs=epochs),
         environment=EnvironmentRecord(
             backbone=BackboneRecord(id=f"org/{name}"), dataset=DatasetRecord(fingerprint=data or name)
         ),
@@ -142,10 +142,10 @@ def test_only_what_all_cases_of_one_metric_have_is_compared():
 
 
 def test_the_most_cases_that_were_run_alike_are_compared_and_the_others_named():
-    one, two = case("one", noisy(5)), case("two", noisy(5), flags={"epochs": 4, "backbone id": "x"})
-    found = across([one, two, case("three", noisy(5), flags={"epochs": 4, "backbone id": "y"})])
+    one, two = case("one", noisy(5)), case("two", noisy(5), epochs=4)
+    found = across([one, two, case("three", noisy(5), epochs=4)])
     assert [case_.name for case_ in found.cases] == ["three", "two"]
-    assert found.left_out == (("one", "epochs is None there and 4 in three"),)
+    assert found.left_out == (("one", "epochs is 20 there and 4 in three"),)
 
 
 def test_the_first_case_is_the_one_that_began_first_whatever_the_order_given():

@@ -1,5 +1,6 @@
 """No published trial is renamed: the ids of all rows under docs/results follow from their columns as they did."""
 
+import dataclasses
 import hashlib
 import json
 import os
@@ -8,10 +9,8 @@ import pytest
 
 from adalayers.data.prepare import prepare
 from adalayers.provenance import BackboneId, DatasetId, Provenance
-from adalayers.request import DataRequest
-from adalayers.results.files import read_texts
-from adalayers.results.row_identity import identity_of
 from adalayers.results.study_file import read_study
+from adalayers.results.trial_row import read_trial_rows
 from adalayers.states import Shape
 from adalayers.storage.folder import Folder
 from adalayers.tasks.kinds import KINDS
@@ -38,7 +37,7 @@ def test_published_rows_have_the_ids_that_they_had():
             labels=dataset.labels,
             precision=environment.features.precision,
         )
-        ids += [identity_of(row, shape, provenance) for row in read_texts(folder).values()]
+        ids += [row.identity(shape, provenance) for row in read_trial_rows(folder).values()]
     assert len(ids) > 3000
     assert hashlib.sha256(json.dumps(ids).encode()).hexdigest()[:16] == IDS
 
@@ -46,10 +45,9 @@ def test_published_rows_have_the_ids_that_they_had():
 @pytest.mark.skipif(DATA is None, reason="needs CoLA in ADALAYERS_DATA")
 def test_rows_on_real_data_have_their_own_ids():
     folder = Folder(ROOT / "docs" / "results" / "single_layer" / "minilm-cola")
-    flags = read_study(folder)[0].request.flags
-    sizes = {name: flags[name] for name in ("max_length", "train_examples", "eval_examples", "test_examples")}
-    prepared = prepare(DataRequest("minilm", "cola", data_dir=DATA, precision=flags["precision"], **sizes))
-    rows = read_texts(folder)
+    asked = read_study(folder)[0].request.data
+    prepared = prepare(dataclasses.replace(asked, backbone="minilm", dataset="cola", data_dir=DATA))
+    rows = read_trial_rows(folder)
     assert rows
     for trial_id, row in rows.items():
-        assert identity_of(row, prepared.shape, prepared.provenance) == trial_id
+        assert row.identity(prepared.shape, prepared.provenance) == trial_id

@@ -1,0 +1,146 @@
+"""A trial as `trials.csv` has it: what it is, the hyperparameters that it uses, and what training found."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+
+from adalayers.config import DEFAULT_FUSION, TrialConfig, config_class, trial_config
+from adalayers.provenance import Provenance
+from adalayers.results.files import FINISHED, TRIALS, read_texts
+from adalayers.states import Shape
+from adalayers.storage.folder import Folder, damaged
+from adalayers.study import trial_id
+
+Cell = str | int | float | bool
+"""A value of a row, as JSON and `trials.csv` hold it."""
+
+TAKEN_FROM = "taken_from"
+"""Column of `trials.csv`: the study that trained the trial, as <study>/<name>; empty for those of the study itself."""
+TAKEN_COMMIT = "taken_commit"
+"""Column of `trials.csv`: the commit that trained it there, and `UNCOMMITTED` where its code had changes."""
+TEXTS = ("group", "predictions", TAKEN_FROM, TAKEN_COMMIT)
+"""What of `found` is no number."""
+
+_SETTINGS = {name: name for name in ("train_examples", "draw")}
+"""Hyperparameters -> their columns, where these are not `config/<name>`."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class TrialRow:
+    """A row of `trials.csv`; what is empty there is "" here, or in neither of the mappings.
+
+    Attributes:
+        stage, arm, search, status, error: As `docs/files.md` explains the columns.
+        settings: The hyperparameters that it uses, by name.
+        found: What training found, by column: scores, costs, a fusion's notes, its group.
+    """
+
+    trial_id: str
+    stage: str
+    arm: str = ""
+    search: str = ""
+    status: str = "unfinished"
+    error: str = ""
+    seed: int
+    fusion: str = DEFAULT_FUSION
+    settings: Mapping[str, Cell] = field(default_factory=dict)
+    found: Mapping[str, Cell] = field(default_factory=dict)
+
+    @classmethod
+    def of_cells(cls, cells: Mapping[str, Cell | None]) -> TrialRow:
+        """Return the row of some cells by column, numbers as such or as text.
+
+        Raises:
+            KeyError: What every row has is not there.
+            ValueError: Its seed is no whole number.
+        """
+        there = {name: cell for name, cell in cells.items() if cell is not None and cell != ""}
+        seed = int(float(there.pop("seed")))
+        own = {name: str(there.pop(name)) for name in _OWN if name in there}
+        values = {name: cell if name in TEXTS else _value(cell) for name, cell in there.items()}
+        names = {name: name.removeprefix("config/") for name in values if name.startswith("config/")}
+        settings = {
+            names.get(name, name): values.pop(name) for name in (*names, *_SETTINGS) if name in values
+        }
+        return cls(**{"trial_id": "", **own}, seed=seed, settings=settings, found=values)
+
+    def cells(self) -> dict[str, Cell]:
+        """Return the row by column."""
+        settings = {_SETTINGS.get(name, f"config/{name}"): value for name, value in self.settings.items()}
+        return {name: getattr(self, name) for name in (*_OWN, "seed")} | settings | dict(self.found)
+
+    @property
+    def finished(self) -> bool:
+        """Whether it never changes again."""
+        return self.status in FINISHED
+
+    @property
+    def confirmed(self) -> bool:
+        """Whether it confirms an arm and has completed."""
+        return self.stage == "confirm" and self.status == "completed"
+
+    @property
+    def scores(self) -> dict[str, Cell]:
+        """Its scores by column: all of `val/*`, and of `test/*` where the test split was scored."""
+        return {name: value for name, value in self.found.items() if name.startswith(("val/", "test/"))}
+
+    def score(self, metric: str) -> float | None:
+        """Return its score on validation, None where it has none."""
+        return None if (value := self.found.get(f"val/{metric}")) is None else float(value)
+
+    @cached_property
+    def config(self) -> TrialConfig:
+        """The configuration that it was trained with.
+
+        A hyperparameter that it lacks is what it was before there was one (`absent` of its field).
+
+        Raises:
+            BadInput: It names what is no hyperparameter, or has an impossible value.
+        """
+        before = {
+            field.name: field.metadata["absent"]
+            for field in dataclasses.fields(config_class(self.fusion))
+            if "absent" in field.metadata
+        }
+        return trial_config(fusion=self.fusion, **before | dict(self.settings))
+
+    def identity(self, shape: Shape, provenance: Provenance) -> str:
+        """Return the id that it has on a backbone and data.
+
+        Raises:
+            BadInput: As `config` does, or where that does not fit the shape.
+        """
+        return trial_id(self.config, shape, self.seed, provenance)
+
+
+_OWN = tuple(
+    each.name for each in dataclasses.fields(TrialRow) if each.name not in ("seed", "settings", "found")
+)
+
+
+def read_trial_rows(folder: Folder, *, advice: str = "restore the file from a copy") -> dict[str, TrialRow]:
+    """Return trial_id -> row of `trials.csv`, numbers exactly as they are written.
+
+    Raises `BadInput` as `read_trials` does.
+    """
+    rows = {}
+    for own, cells in read_texts(folder, advice=advice).items():
+        try:
+            rows[own] = TrialRow.of_cells(cells)
+        except (KeyError, ValueError) as error:
+            why = f"trial {own} has no seed ({error})"
+            raise damaged(folder, TRIALS, why, lost="what it was is in doubt", advice=advice) from error
+    return rows
+
+
+def _value(cell: Cell) -> Cell:
+    """Return a text that is a number, or says true or false, as such."""
+    for kind in (int, float) if isinstance(cell, str) else ():
+        try:
+            return kind(cell)
+        except ValueError:
+            continue
+    return {"True": True, "False": False}.get(cell, cell) if isinstance(cell, str) else cell
