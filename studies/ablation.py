@@ -33,7 +33,7 @@ def whole(setting: Setting) -> Settings:
 def components(setting: Setting) -> dict[str, Settings]:
     """Return what is changed about the whole, one thing at a time; what would change nothing here is left out."""
     base = whole(setting)
-    switched_off: dict[str, Settings] = {
+    changed: dict[str, Settings] = {
         "no learned mix": {"mix": "uniform"},
         "alpha 1": {"alpha": 1.0},
         "no cutoff": {"cutoff": 0.0},
@@ -41,21 +41,17 @@ def components(setting: Setting) -> dict[str, Settings]:
         "no normalisation": {"normalise": False},
         "no attention in the head": {"read_out": "linear"},
         "projections not trained": {"train_projections": False},
-    }
-    otherwise: dict[str, Settings] = {
         "no positions" if base["positions"] else "with positions": {"positions": not base["positions"]},
         "last layer alone": {"mix": "last"},
         "embeddings mixed too": {"hidden_states": "with-embeddings"},
         "cutoff only after training": {"cutoff_when": "after-training"},
-    }
-    as_released: dict[str, Settings] = {
         "released: hidden states": {"hidden_states": "as-released"},
         "released: lambda divided": {"entropy_scale": "as-released"},
         "released: gelu after mixing": {"gelu_after_mix": True},
         "released: dropout of projections": {"projection_dropout": setting.base.dropout},
         "released: baseline not trained": {"mix": "uniform", "train_projections": False},
     }
-    parts = {name: {**base, **changed} for name, changed in (switched_off | otherwise | as_released).items()}
+    parts = {name: {**base, **what} for name, what in changed.items()}
     return {name: overrides for name, overrides in parts.items() if overrides != base}
 
 

@@ -70,23 +70,19 @@ class Backbone(nn.Module):
         input_ids: Int[Tensor, "batch time"],
         attention_mask: Int[Tensor, "batch time"],
         token_types: Int[Tensor, "batch time"] | None = None,
-        decoder_ids: Int[Tensor, "batch time"] | None = None,
     ) -> dict[State, Float[Tensor, "batch time width"]]:
         """Return the hidden states, in the order of `states`.
 
-        `attention_mask` is 1 on tokens, 0 on padding, which may stand left or right; what stands at padding, in and
+        `attention_mask` is 1 on tokens, 0 on padding, which stands right of them; what stands at padding, in and
         out, means nothing. A decoder's states are causal: one depends on its token and those to the left of it. The
         decoder of an encoder-decoder model reads the same text moved one place to the right, as it was trained to: its
         state at a token depends on all of the encoder's and on the tokens before it. `token_types` tells the texts of a
-        pair apart; models that were made without such ignore it. `decoder_ids` are what the decoder of an
-        encoder-decoder model reads instead, padded as the text is.
+        pair apart; models that were made without such ignore it.
 
         Raises:
             BadInput: For a model whose streams are not l layers of one width.
         """
         self.model.eval()  # someone may have called model.train() past our own
-        if bool((attention_mask[:, :-1] < attention_mask[:, 1:]).any()):
-            return self._aligned(input_ids, attention_mask, token_types, decoder_ids)
         # RoBERTa's kind counts positions by what is no pad token, so padding has to be that token.
         input_ids = input_ids.masked_fill(attention_mask == 0, self.pad_id)
         # Not inference_mode: a fusion's backward may need the states saved.
@@ -95,22 +91,10 @@ class Backbone(nn.Module):
                 types = with_token_types(self.model, token_types)
                 states, _ = self._read(self.stream, self.model, input_ids, attention_mask, **types)
             else:
-                states = self._read_both(input_ids, attention_mask, decoder_ids)
+                states = self._read_both(input_ids, attention_mask)
         return {state: states[state] for state in self.states}
 
-    def _aligned(
-        self, input_ids: Tensor, attention_mask: Tensor, *more_ids: Tensor | None
-    ) -> dict[State, Tensor]:
-        """Return hidden states of texts that are not padded on the right, where alone a text begins at position 0."""
-        order = attention_mask.argsort(dim=1, descending=True, stable=True)
-        back = order.argsort(dim=1).unsqueeze(2)
-        reordered = [None if ids is None else ids.gather(1, order) for ids in more_ids]
-        states = self(input_ids.gather(1, order), attention_mask.gather(1, order), *reordered)
-        return {state: values.gather(1, back.expand_as(values)) for state, values in states.items()}
-
-    def _read_both(
-        self, input_ids: Tensor, attention_mask: Tensor, decoder_ids: Tensor | None
-    ) -> dict[State, Tensor]:
+    def _read_both(self, input_ids: Tensor, attention_mask: Tensor) -> dict[State, Tensor]:
         """Return the hidden states of an encoder and of the decoder that attends to it."""
         model: Any = self.model
         states, encoded = self._read(self.streams[0], model.get_encoder(), input_ids, attention_mask)
@@ -122,7 +106,7 @@ class Backbone(nn.Module):
         decoded, _ = self._read(
             self.streams[1],
             model.get_decoder(),
-            torch.cat([first, input_ids[:, :-1]], dim=1) if decoder_ids is None else decoder_ids,
+            torch.cat([first, input_ids[:, :-1]], dim=1),
             attention_mask,
             encoder_hidden_states=encoded,
             encoder_attention_mask=attention_mask,

@@ -41,11 +41,7 @@ class GivenStates(Backbone):
         self._names = dict(zip(source.streams[0].states(), there.meta["states"], strict=True))
 
     def forward(
-        self,
-        input_ids: Tensor,
-        attention_mask: Tensor,
-        token_types: Tensor | None = None,
-        decoder_ids: Tensor | None = None,
+        self, input_ids: Tensor, attention_mask: Tensor, token_types: Tensor | None = None
     ) -> dict[State, Tensor]:
         real = attention_mask.bool().cpu()
         rows = input_ids.cpu()[real].numpy()

@@ -8,7 +8,7 @@ import json
 import logging
 import os
 import sys
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import asdict
 from itertools import islice
 from pathlib import Path
@@ -18,8 +18,8 @@ import torch
 
 from adalayers.backbones.sources import BackboneSource
 from adalayers.console.progress import Rate, show
-from adalayers.deploy.predictions import Prediction, task_kind
-from adalayers.deploy.predictor import Predictor, Words
+from adalayers.deploy.predictions import task_kind
+from adalayers.deploy.predictor import Predictor
 from adalayers.deploy.summary import study_of
 from adalayers.deploy.task import TrainedTask
 from adalayers.errors import BadInput
@@ -68,8 +68,7 @@ def predict(
     with _opened(texts, file) as stream:
         tasks, source = _tasks(folders, backbone, data_dir)
         device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
-        reading: Words = "apart" if words else "auto"
-        predictor = Predictor(tasks, source, device=device, max_length=max_length, words=reading)
+        predictor = Predictor(tasks, source, device=device, max_length=max_length, apart=words)
         if predictor.whole and any(task_kind(task).per_word for task in tasks.values()):
             logger.info(
                 "texts are read whole, for the tasks share a pass; --words reads all of them word by word"
@@ -78,7 +77,12 @@ def predict(
         while chunk := list(islice(lines, AT_ONCE)):
             answers = predictor.predict([text for _, text in chunk])
             for (number, text), of_text in zip(chunk, answers, strict=True):
-                _PRINT[form](number, text, of_text)
+                if form == "jsonl":
+                    answered = {name: asdict(answer) for name, answer in of_text.items()}
+                    show(json.dumps({"line": number, "text": text, "tasks": answered}))
+                else:
+                    said = (f"   {name}: {answer}" for name, answer in of_text.items())
+                    show("\n".join([f"{number}: {text}", *said]))
     if predictor.cut:
         logger.warning(
             f"{predictor.cut} texts were cut to {predictor.max_length} tokens; words beyond have no answer"
@@ -150,18 +154,3 @@ def _texts(stream: Iterable[bytes]) -> Iterator[tuple[int, str]]:
         ) from error
     if empty:
         logger.warning(f"{empty} lines without a word were left out")
-
-
-def _print_text(number: int, text: str, answers: Mapping[str, Prediction]) -> None:
-    show("\n".join([f"{number}: {text}", *(f"   {name}: {answer}" for name, answer in answers.items())]))
-
-
-def _print_json(number: int, text: str, answers: Mapping[str, Prediction]) -> None:
-    tasks = {name: asdict(answer) for name, answer in answers.items()}
-    show(json.dumps({"line": number, "text": text, "tasks": tasks}))
-
-
-_PRINT: dict[Form, Callable[[int, str, Mapping[str, Prediction]], None]] = {
-    "text": _print_text,
-    "jsonl": _print_json,
-}

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from types import SimpleNamespace
-from typing import Literal
 
 import numpy as np
 import torch
@@ -18,8 +17,6 @@ from adalayers.deploy.tokenized import TokenizedText, tokenize_texts, tokenize_w
 from adalayers.errors import BadInput
 from adalayers.models.model import FusionModel
 from adalayers.tensors.ragged import token_batches
-
-Words = Literal["auto", "apart"]
 
 BATCH_TOKENS = 4096
 """Tokens, padding included, of one pass of the base model."""
@@ -35,8 +32,8 @@ class Predictor:
         source:     Where that base model is; its fingerprint is the tasks'.
         device:     Where everything is computed.
         max_length: Most tokens of a text; None: what the base model takes, at most `MOST_TOKENS`.
-        words:      auto: texts are read whole where a task has a label per text, else word by word; in both cases
-                    `word_spans` says what the words are. apart: word by word, separated by white space alone.
+        apart:      Whether words are separated by white space alone, and all read word by word. Else texts are read
+                    whole where a task has a label per text, and `word_spans` says what the words are.
 
     Attributes:
         cut: How many texts were longer than `max_length` so far.
@@ -52,7 +49,7 @@ class Predictor:
         *,
         device: torch.device | None = None,
         max_length: int | None = None,
-        words: Words = "auto",
+        apart: bool = False,
     ):
         for name, task in tasks.items():
             if task.about.get("pairs") or not {"text", "words"} & set(task_kind(task).input_shapes):
@@ -62,7 +59,7 @@ class Predictor:
         self.device = device or torch.device("cpu")
         self.tasks = {name: task.to(self.device) for name, task in tasks.items()}
         self.max_length = min(source.max_length, max_length or MOST_TOKENS)
-        self.apart = words == "apart"
+        self.apart = apart
         self.cut = 0
         self.tokenizer = load_tokenizer(source)
         self._own = [name for name, task in self.tasks.items() if task.config.base_model != "frozen"]

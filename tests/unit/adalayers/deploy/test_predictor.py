@@ -48,7 +48,7 @@ def predictor(made, backbone, *names, **given):
 def said(of, backbone):
     """Return what a predictor says of the study's own examples, and what the study did."""
     texts = [text if isinstance(text, str) else " ".join(text) for text in of.inputs]
-    asked = Predictor({"task": adalayers.load(of.best, backbone=backbone)}, resolve(backbone), words="apart")
+    asked = Predictor({"task": adalayers.load(of.best, backbone=backbone)}, resolve(backbone), apart=True)
     answers = [answer["task"] for answer in asked.predict(texts)]
     found = [answer.label if isinstance(answer, TextPrediction) else answer.tags for answer in answers]
     return found, of.predicted["prediction"].tolist()
