@@ -117,9 +117,8 @@ def _tf_idf(task: Task, data: TrialData) -> Predicted | None:
         vectors.fit(texts["train"])
     except ValueError:  # texts without a word
         return None
-    features = {role: vectors.transform(of_role) for role, of_role in texts.items()}
-    rows = {role: np.arange(len(of_role)) for role, of_role in texts.items()}
-    return _linear(task, features, rows, task.gold("train").labels[chosen])
+    read = {role: (vectors.transform(of_role), np.arange(len(of_role))) for role, of_role in texts.items()}
+    return _linear(task, read, task.gold("train").labels[chosen])
 
 
 def _linear_probe(task: Task, data: TrialData) -> Predicted | None:
@@ -139,9 +138,8 @@ def _linear_probe(task: Task, data: TrialData) -> Predicted | None:
     except BadInput:  # the study stores other states alone
         return None
     mean, scale = read["train"][0].mean(axis=0), read["train"][0].std(axis=0) + 1e-6
-    features = {role: (vectors - mean) / scale for role, (vectors, _) in read.items()}
-    rows = {role: at for role, (_, at) in read.items()}
-    return _linear(task, features, rows, train.labels[rows["train"]])
+    scaled = {role: ((vectors - mean) / scale, rows) for role, (vectors, rows) in read.items()}
+    return _linear(task, scaled, train.labels[read["train"][1]])
 
 
 def _vectors(split: SplitData, state: State) -> tuple[np.ndarray, np.ndarray]:
@@ -154,12 +152,11 @@ def _vectors(split: SplitData, state: State) -> tuple[np.ndarray, np.ndarray]:
     return torch.cat(vectors).numpy(), np.concatenate(rows)
 
 
-def _linear(task: Task, features: Mapping[str, Any], rows: Predicted, labels: np.ndarray) -> Predicted | None:
+def _linear(task: Task, read: Mapping[str, tuple[Any, np.ndarray]], labels: np.ndarray) -> Predicted | None:
     """Return what the linear model says whose regularisation is best on validation.
 
     Args:
-        features: By split, [items, features]; train's are what it learns from.
-        rows: By split, where the items' labels stand.
+        read: By split, [items, features], and where the items' labels stand; train's are what it learns from.
         labels: Of train's items.
     """
     from sklearn.linear_model import LogisticRegression, Ridge
@@ -170,12 +167,13 @@ def _linear(task: Task, features: Mapping[str, Any], rows: Predicted, labels: np
     best: tuple[float, Predicted] | None = None
     for strength in STRENGTHS:
         model = Ridge(alpha=1 / strength) if numbers else LogisticRegression(C=strength, max_iter=200)
-        model.fit(features["train"], labels)
+        model.fit(read["train"][0], labels)
         predicted = {}
         for role in _scored_splits(task):
             gold = task.gold(role).labels
             predicted[role] = np.full_like(gold, task.kind.truncated_prediction(task.label_names))
-            predicted[role][rows[role]] = model.predict(features[role])
+            features, rows = read[role]
+            predicted[role][rows] = model.predict(features)
         score = task.kind.scores(task.gold("validation"), predicted["validation"])[task.metric]
         if best is None or score > best[0]:
             best = score, predicted
