@@ -44,6 +44,9 @@ WORK = "work"
 RATES = "rates"
 """The `search` of trials that `--rates` made: no search, for each arm keeps the best of its own."""
 
+RESTORE = "restore the file from a copy"
+"""What helps where a file cannot be read, unless a reader knows more."""
+
 STATUSES = ("completed", "stopped", "failed", "diverged", "unfinished")
 FINISHED = ("completed", "stopped", "diverged")
 """Statuses of a row that never changes again. A failed trial is tried again by the next run."""
@@ -139,7 +142,7 @@ def load(folder: Folder | str | Path) -> Results:
     return Results(opened, study, trials, frames[HISTORY], frames[PREDICTIONS], frames[EVALUATIONS], problems)
 
 
-def read_document(folder: Folder, *, advice: str = "restore the file from a copy") -> dict[str, Any]:
+def read_document(folder: Folder, *, advice: str = RESTORE) -> dict[str, Any]:
     """Return `study.json` as it stands. Raises `BadInput`, which ends in the advice, where it cannot be read."""
     lost = "what the study was asked for, and its analyses, are lost"
     try:
@@ -191,7 +194,7 @@ def _words(answer: Any) -> Any:
     return tuple(answer) if isinstance(answer, np.ndarray) else answer
 
 
-def read_trials(folder: Folder, *, advice: str = "restore the file from a copy") -> pd.DataFrame:
+def read_trials(folder: Folder, *, advice: str = RESTORE) -> pd.DataFrame:
     """Read `trials.csv`; text columns stay text (an empty `arm` is "").
 
     Raises `BadInput`, which ends in the advice, for a file that is damaged, cut off, or holds a trial twice.
@@ -226,19 +229,6 @@ def _with_numbers(trials: pd.DataFrame) -> pd.DataFrame:
         if numeric.notna().any():
             changed[name] = numeric.astype(object).where(numeric.notna(), texts)
     return trials.assign(**changed)
-
-
-def read_texts(folder: Folder, *, advice: str = "restore the file from a copy") -> dict[str, dict[str, str]]:
-    """Return trial_id -> its row of `trials.csv` as it is written, by column.
-
-    Raises `BadInput` as `read_trials` does.
-    """
-    read_trials(folder, advice=advice)
-    frame = pd.read_csv(io.BytesIO(folder.read_bytes(TRIALS)), dtype=str, keep_default_na=False)
-    return {
-        str(row["trial_id"]): {str(name): text for name, text in row.items()}
-        for row in frame.to_dict("records")
-    }
 
 
 def write_trials(folder: Folder, rows: Iterable[Mapping[str, Any]]) -> None:

@@ -16,6 +16,7 @@ from adalayers.errors import BadInput
 from adalayers.installed import own_module
 from adalayers.results import files
 from adalayers.results.study_file import StudyFile, from_json, read_study
+from adalayers.results.trial_row import read_trial_rows, require_scores
 from adalayers.storage.folder import Folder, damaged
 
 if TYPE_CHECKING:
@@ -79,18 +80,8 @@ class StudyResults:
 
     @cached_property
     def trials(self) -> pd.DataFrame:
-        trials = files.read_trials(self.folder)
-        for name in trials:
-            if str(name).startswith(("val/", "test/")) or name == "seed":
-                wrong = trials[name].notna() & pd.to_numeric(trials[name], errors="coerce").isna()
-                if wrong.any():
-                    cell = trials.loc[wrong, ["trial_id", name]].iloc[0].tolist()
-                    why = f"{name} of trial {cell[0]} is {cell[1]!r}, no number"
-                    lost = "what rests on that score is lost"
-                    raise damaged(
-                        self.folder, files.TRIALS, why, lost=lost, advice="restore the file from a copy"
-                    )
-        return trials
+        require_scores(self.folder, read_trial_rows(self.folder).values())
+        return files.read_trials(self.folder)
 
     @cached_property
     def rates(self) -> pd.DataFrame:

@@ -20,8 +20,8 @@ import pandas as pd
 from adalayers.errors import BadInput
 from adalayers.results import files as results
 from adalayers.results.files import BEST, EVALUATIONS, FINISHED, HISTORY, PREDICTIONS, STUDY, TRIALS, WORK
-from adalayers.results.trial_row import Cell, TrialRow, read_trial_rows
-from adalayers.storage.folder import Folder, damaged
+from adalayers.results.trial_row import Cell, TrialRow, read_trial_rows, require_scores
+from adalayers.storage.folder import Folder
 from adalayers.storage.to_json import JsonObject
 from adalayers.study import TRIAL_ID
 
@@ -68,14 +68,7 @@ class StudyRecord:
         if self.folder.exists(TRIALS):
             for trial_id, row in read_trial_rows(self.folder, advice=ADVICE).items():
                 self.rows[_checked(trial_id, self.folder)] = row
-                if odd := [
-                    f"{name} of trial {trial_id} is {score[:40]!r}"
-                    for name, score in row.scores.items()
-                    if isinstance(score, str)
-                ]:
-                    raise damaged(
-                        self.folder, TRIALS, odd[0], lost="what trials scored is in doubt", advice=ADVICE
-                    )
+            require_scores(self.folder, self.rows.values(), advice=ADVICE)
         for name, by_trial in self._frames.items():
             if self.folder.exists(name):
                 frame = self._read_rows(name)

@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Mapping
+import io
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 
+import pandas as pd
+
 from adalayers.config import DEFAULT_FUSION, TrialConfig, config_class, trial_config
+from adalayers.errors import BadInput
 from adalayers.provenance import Provenance
-from adalayers.results.files import FINISHED, TRIALS, read_texts
+from adalayers.results.files import FINISHED, RESTORE, TRIALS, read_trials
 from adalayers.states import Shape
 from adalayers.storage.folder import Folder, damaged
 from adalayers.study import trial_id
@@ -121,19 +125,33 @@ _OWN = tuple(
 )
 
 
-def read_trial_rows(folder: Folder, *, advice: str = "restore the file from a copy") -> dict[str, TrialRow]:
+def read_trial_rows(folder: Folder, *, advice: str = RESTORE) -> dict[str, TrialRow]:
     """Return trial_id -> row of `trials.csv`, numbers exactly as they are written.
 
-    Raises `BadInput` as `read_trials` does.
+    Raises `BadInput` as `read_trials` does, and for a seed that is no number.
     """
+    read_trials(folder, advice=advice)
+    frame = pd.read_csv(io.BytesIO(folder.read_bytes(TRIALS)), dtype=str, keep_default_na=False)
     rows = {}
-    for own, cells in read_texts(folder, advice=advice).items():
+    for cells in frame.to_dict("records"):
         try:
-            rows[own] = TrialRow.of_cells(cells)
+            rows[cells["trial_id"]] = TrialRow.of_cells({str(name): cell for name, cell in cells.items()})
         except (KeyError, ValueError) as error:
-            why = f"trial {own} has no seed ({error})"
-            raise damaged(folder, TRIALS, why, lost="what it was is in doubt", advice=advice) from error
+            raise _no_number(folder, "seed", cells["trial_id"], cells.get("seed"), advice) from error
     return rows
+
+
+def require_scores(folder: Folder, rows: Iterable[TrialRow], *, advice: str = RESTORE) -> None:
+    """Raise `BadInput` for a score that is no number."""
+    for row in rows:
+        for name, score in row.scores.items():
+            if isinstance(score, str):
+                raise _no_number(folder, name, row.trial_id, score, advice)
+
+
+def _no_number(folder: Folder, name: str, trial_id: str, cell: object, advice: str) -> BadInput:
+    why = f"{name} of trial {trial_id} is {str(cell)[:40]!r}, no number"
+    return damaged(folder, TRIALS, why, lost="what rests on it is lost", advice=advice)
 
 
 def _value(cell: Cell) -> Cell:
