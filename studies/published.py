@@ -33,7 +33,7 @@ def arms(setting: Setting) -> tuple[list[Arm], list[str]]:
             _config(setup, reading, setting),
             label=setup.run.base_model,
         )
-        for setup, reading in _cases(setting)
+        for setup, reading in _read_setups(setting)
     ]
     return published_arms, _notes(setting)
 
@@ -67,11 +67,11 @@ def published(setting: Setting) -> list[Published]:
             states_here=_states(chosen_states(_hidden_states(setup, reading, setting), setting.shape)),
             config=setup.config(reading),
         )
-        for setup, reading in _cases(setting)
+        for setup, reading in _read_setups(setting)
     ]
 
 
-def _cases(setting: Setting) -> list[tuple[SetUp, Reading]]:
+def _read_setups(setting: Setting) -> list[tuple[SetUp, Reading]]:
     return list(itertools.product(setups(setting.dataset, setting.shape.head), READINGS))
 
 
