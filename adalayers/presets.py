@@ -143,9 +143,8 @@ def _setup(
     head: Literal["sequence", "token"], n_outputs: int, dropout: float, config: Mapping[str, Any], **run: Any
 ) -> SetUp:
     """Return a set-up for RoBERTa-large; dropout: of the released configuration."""
-    shared = {"selects": "f1_macro", "precision": "mixed, float16"}
     config = {"mix": "learned", "lr": 1e-4, "class_weights": "none", **config}
-    published = Published(config=config, **shared, **ROBERTA, **run)
+    published = Published(config=config, selects="f1_macro", precision="mixed, float16", **ROBERTA, **run)
     return SetUp(head=head, n_outputs=n_outputs, released_dropout=dropout, run=published)
 
 

@@ -44,7 +44,8 @@ def arms(setting: Setting) -> tuple[list[Arm], list[str]]:
         for entropy_weight in setting.levels("entropy_weight", LEVELS["entropy_weight"])
     ]
     mix_lr = setting.own_settings("mix_lr")["mix_lr"]
-    rate, published = TWIN * mix_lr, {"mix": "learned", **setting.published.values}
+    rate = TWIN * float(mix_lr or 0)
+    published: Settings = {"mix": "learned", **setting.published.values}
     return [
         *core,
         Arm(PUBLISHED, "published", published),
@@ -89,8 +90,13 @@ def _setup(setting: Setting) -> SetUp:
 def _rate_at_its_travel(setting: Setting) -> float:
     """Return the mix_lr with which logits can travel as far in all epochs here as in the published run."""
     setup, values = _setup(setting), setting.published.values
-    here = setting.own_settings("batch_size", "epochs")
-    at_rate_1 = logit_travel(values["alpha"], mix_lr=1.0, train_examples=setting.train_examples, **here)
+    at_rate_1 = logit_travel(
+        values["alpha"],
+        mix_lr=1.0,
+        batch_size=setting.base.batch_size,
+        epochs=setting.base.epochs,
+        train_examples=setting.train_examples,
+    )
     return float(f"{setup.travel / at_rate_1:.3g}")
 
 

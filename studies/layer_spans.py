@@ -16,6 +16,7 @@ Result      so far, MiniLM on CoNLL-2003 (docs/answers.md): by mean score the mi
 import sys
 
 from adalayers.command.main import main
+from adalayers.states import Settings
 from adalayers.study import FACTORS, UNIFORM, Arm, Defaults, Design, Page, Setting, Study, Variant
 
 
@@ -28,7 +29,7 @@ def arms(setting: Setting) -> tuple[list[Arm], list[str]]:
         for alpha in setting.levels("alpha", ALPHA)
     ]
     read_out = "first-token" if not setting.shape.per_token else "linear"
-    adapters = {
+    adapters: Settings = {
         "fusion": "scalar-mix",
         "mix": "last",
         "own_width": True,

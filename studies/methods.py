@@ -28,7 +28,7 @@ SELECTED, TOP = "up to the selected layer", "of as many top layers"
 ELNOKRASHY = {"warmup": 0.0}
 """AdamW, decaying to 0 from the first step on; of `extra layers`, `concat`, `DWAtt`, the last layer and the average."""
 
-ILSE = {"k": 256, "read_out": "mean"}
+ILSE: Settings = {"k": 256, "read_out": "mean"}
 """The published width of layers as a set and as a graph, and the read-out of one vector."""
 
 
@@ -36,12 +36,16 @@ def methods(setting: Setting) -> dict[str, tuple[Role, str, Settings]]:
     """Return every method: name -> (role, the space that it is tuned over, what it is); the layer mix first."""
     texts, layers = not setting.shape.per_token, _layers(setting)
     setup = setups(setting.dataset, setting.shape.head)[0]
-    mix = {"mix": "learned", **setting.published.values}
-    thesis = {"optimiser": "adam", "schedule": "plateau", "positions": setup.run.config["positions"]}
+    mix: Settings = {"mix": "learned", **setting.published.values}
+    thesis: Settings = {
+        "optimiser": "adam",
+        "schedule": "plateau",
+        "positions": setup.run.config["positions"],
+    }
     # A linear read-out as papers have it: of the mean of a text's states, or of a word's.
-    own = {"own_width": True, "read_out": "mean" if texts else "linear"}
-    published = {**own, **ELNOKRASHY}
-    tokens_first = {"fusion": "tokens-first", "read_out": "mean"}
+    own: Settings = {"own_width": True, "read_out": "mean" if texts else "linear"}
+    published: Settings = {**own, **ELNOKRASHY}
+    tokens_first: Settings = {"fusion": "tokens-first", "read_out": "mean"}
     frozen: dict[str, tuple[str, Settings]] = {
         CONTROL: ("mix", mix),
         f"{CONTROL}{PUBLISHED}": ("mix", {**mix, **thesis}),
@@ -81,13 +85,13 @@ def methods(setting: Setting) -> dict[str, tuple[Role, str, Settings]]:
         f"tokens first, gate{AT_OWN_WIDTH}": ("linear", {**tokens_first, "aggregate": "gate"}),
         f"tokens first, attention{AT_OWN_WIDTH}": ("frozen", {**tokens_first, "aggregate": "attention"}),
     }
-    read_out = {"own_width": True, "read_out": "first-token" if texts else "linear"}
-    top = {"fusion": "scalar-mix", "mix": "last", **read_out}
-    chosen = {"fusion": "variability", "base_layers": "selected", **read_out}
-    as_many = {"fusion": "variability", "base_layers": "as-many-top", "read": "last", **read_out}
-    adapters = {"base_model": "adapters", "base_lr": 3e-4}
-    fine = {"base_model": "fine-tuned", "base_lr": 5e-5}
-    houlsby = {**top, **adapters, "adapter_sharing": "none", "adapter_norms": True}
+    read_out: Settings = {"own_width": True, "read_out": "first-token" if texts else "linear"}
+    top: Settings = {"fusion": "scalar-mix", "mix": "last", **read_out}
+    chosen: Settings = {"fusion": "variability", "base_layers": "selected", **read_out}
+    as_many: Settings = {"fusion": "variability", "base_layers": "as-many-top", "read": "last", **read_out}
+    adapters: Settings = {"base_model": "adapters", "base_lr": 3e-4}
+    fine: Settings = {"base_model": "fine-tuned", "base_lr": 5e-5}
+    houlsby: Settings = {**top, **adapters, "adapter_sharing": "none", "adapter_norms": True}
     changed: dict[str, tuple[str, Settings]] = {
         f"adapters{PUBLISHED}": ("adapters", {**houlsby, "optimiser": "adam"}),
         **({"adapters, two classifiers": ("adapters", {**houlsby, "classifier_layers": 2})} if texts else {}),
@@ -133,7 +137,9 @@ def tunings(setting: Setting) -> list[Tuning]:
     """Return the same, each to be tuned over the space of its kind; a single layer among all there are."""
     from search_spaces.methods import SPACES
 
-    points = {"single": [{"layer": layer, "lr": setting.base.lr} for layer in _layers(setting)]}
+    points: dict[str, list[Settings]] = {
+        "single": [{"layer": layer, "lr": setting.base.lr} for layer in _layers(setting)]
+    }
     return [
         Tuning(name, overrides, SPACES[kind], points.get(kind, []))
         for name, (_, kind, overrides) in chosen(setting).items()

@@ -82,7 +82,7 @@ def _name(setup: str, reading: Reading) -> str:
 def _config(setup: SetUp, reading: Reading, setting: Setting) -> Settings:
     """Return a set-up's hyperparameters; what --set fixed goes before, and --epochs caps the epochs."""
     wanted = setup.config(reading)
-    wanted["epochs"] = min(wanted["epochs"], setting.base.epochs)
+    wanted["epochs"] = min(setup.run.config["epochs"], setting.base.epochs)
     return {name: setting.fixed.get(name, value) for name, value in wanted.items()}
 
 

@@ -58,7 +58,7 @@ def frames(evidence: Evidence) -> Frames | None:
         kind=[
             _kind(arms[row["arm"]].config, arms[row["arm"]].fusion, row["intact"]) for row in records(table)
         ],
-        rate=[arms[name].config.get("lr", math.nan) for name in table["arm"]],
+        rate=[float(arms[name].config.get("lr") or math.nan) for name in table["arm"]],
         operations=(2e-6 * (base + table["weights"])).where(table["intact"].astype(bool)),
     ).sort_values("score", ascending=False, kind="stable")
     drawn = ["training", "use"] if several else ["operations"]
