@@ -362,6 +362,19 @@ def trial_config(**values: Any) -> TrialConfig:
     return _class_for(values, DEFAULT_FUSION)(**values)
 
 
+def used_config(fusion: str, used: Mapping[str, Value]) -> TrialConfig:
+    """Return the configuration of a trial that was kept as what it `used`.
+
+    A hyperparameter that is not there is what it was before there was one (`absent` of its field).
+
+    Raises:
+        BadInput: An unknown name or an impossible value.
+    """
+    fields = dataclasses.fields(config_class(fusion))
+    before = {field.name: field.metadata["absent"] for field in fields if "absent" in field.metadata}
+    return trial_config(fusion=fusion, **before | dict(used))
+
+
 def with_overrides(config: TrialConfig, overrides: Mapping[str, Any]) -> TrialConfig:
     """Return `config` with some hyperparameters replaced; another `fusion` keeps what the two methods share.
 

@@ -14,7 +14,7 @@ from dataclasses import KW_ONLY, dataclass, field
 from typing import Any, Literal
 
 from adalayers.comparisons import TUNED, Comparison, PlannedArm, Role, planned_comparisons
-from adalayers.config import TrialConfig, trial_config, with_overrides
+from adalayers.config import TrialConfig, trial_config, used_config, with_overrides
 from adalayers.errors import BadInput, unknown
 from adalayers.installed import own_module
 from adalayers.presets import Published, PublishedMix, setups
@@ -503,9 +503,7 @@ def as_recorded(plan: StudyPlan, arms: Iterable[PlannedArm], notes: Sequence[str
     kept = []
     for arm in plan.arms:
         if (before := recorded.get((arm.name, arm.role))) is not None:
-            config = with_overrides(
-                arm.config, {"fusion": before.fusion or arm.config.fusion, **before.config}
-            )
+            config = used_config(before.fusion or arm.config.fusion, before.config)
             if config.identity(shape) != arm.config.identity(shape):
                 arm = dataclasses.replace(arm, config=config)
         kept.append(arm)

@@ -10,7 +10,7 @@ from functools import cached_property
 
 import pandas as pd
 
-from adalayers.config import DEFAULT_FUSION, TrialConfig, config_class, trial_config
+from adalayers.config import DEFAULT_FUSION, TrialConfig, used_config
 from adalayers.errors import BadInput
 from adalayers.provenance import Provenance
 from adalayers.results.files import FINISHED, RESTORE, TRIALS, read_trials
@@ -97,19 +97,8 @@ class TrialRow:
 
     @cached_property
     def config(self) -> TrialConfig:
-        """The configuration that it was trained with.
-
-        A hyperparameter that it lacks is what it was before there was one (`absent` of its field).
-
-        Raises:
-            BadInput: It names what is no hyperparameter, or has an impossible value.
-        """
-        before = {
-            field.name: field.metadata["absent"]
-            for field in dataclasses.fields(config_class(self.fusion))
-            if "absent" in field.metadata
-        }
-        return trial_config(fusion=self.fusion, **before | dict(self.settings))
+        """The configuration that it was trained with. Raises `BadInput` as `used_config` does."""
+        return used_config(self.fusion, self.settings)
 
     def identity(self, shape: Shape, provenance: Provenance) -> str:
         """Return the id that it has on a backbone and data.

@@ -816,6 +816,14 @@ def test_a_name_in_a_folder_keeps_its_meaning_whatever_later_versions_plan(folde
     assert as_recorded(before, recorded, ["a note"], DATA.shape) is before
 
 
+def test_the_last_layer_goes_on_though_it_is_recorded_by_its_other_name():
+    top = Arm("top", "single", {"mix": "single", "layer": DATA.shape.streams[0].layers})
+    planned = made_plan(study_with(arms=lambda setting: ([Arm("mix", "mix", {}), top], [])))
+    recorded = [PlannedArm(arm.name, arm.role, arm.config.used(DATA.shape)) for arm in planned.arms]
+    assert recorded[1].config["mix"] == "last"
+    assert as_recorded(planned, recorded, [], DATA.shape) is planned
+
+
 def test_a_scheduler_gets_no_last_evaluation_of_a_completed_trial_and_what_one_under_way_has_left(folder):
     """Live, no rung sees an evaluation that ends a trial; a stopped one was stopped by its last."""
     made = agenda(folder, trials=3)
