@@ -186,15 +186,15 @@ def _encodings(tokenizer: PreTrainedTokenizerFast, inputs: Sequence[Any], max_le
         chunk = inputs[first : first + _ENCODE_CHUNK]
         if spaced:
             chunk = [[f" {word}" if word[:1] not in ("", " ") else word for word in words] for words in chunk]
-        firsts, seconds = zip(*chunk, strict=True) if paired else (chunk, None)
-        yield from tokenizer(
-            list(firsts),
-            list(seconds) if seconds else None,
+        batch: Any = tokenizer(
+            [text for text, _ in chunk] if paired else list(chunk),
+            [second for _, second in chunk] if paired else None,
             is_split_into_words=presplit,
             truncation=True,
             max_length=max_length,
             return_special_tokens_mask=True,
-        ).encodings
+        )
+        yield from batch.encodings
 
 
 def _word_tokens(word_ids: list[int | None], n_words: int) -> tuple[np.ndarray, np.ndarray]:

@@ -148,7 +148,8 @@ class PassRecorder:
         device, lengths = _device(task), is_token.sum(dim=1)
         rows = torch.arange(is_token.numel()).view(is_token.shape)
         recorded = {key: self._flat(key) for key in self._unsummed_states.get(name, [name])}
-        parts, places = [], []
+        parts: list[Tensor] = []
+        places: list[Tensor] = []
         with torch.autocast(device.type, enabled=False):
             for batch in token_batches(
                 lengths.numpy(), HEAD_TOKENS_GPU if device.type == "cuda" else HEAD_TOKENS

@@ -125,7 +125,8 @@ def study_summary(folder: str | Path, about: Mapping[str, Any]) -> StudySummary 
 def _scores(study: StudyFile, row: pd.Series, seeds: pd.DataFrame) -> tuple[ScoreSummary, ...]:
     """Return the scores of a trial next to those of its arm, as pages have them, the study's metric first."""
     kind = KINDS.get(study.environment.dataset.kind)
-    summaries, completed = [], seeds["status"] == "completed"
+    completed = seeds["status"] == "completed"
+    summaries: list[ScoreSummary] = []
     for prefix, split in (("test", "test"), ("val", "validation")):
         for metric in dict.fromkeys((study.request.metric, *(kind.metrics_of(()) if kind else ()))):
             column = f"{prefix}/{metric}"
