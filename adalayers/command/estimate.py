@@ -254,7 +254,8 @@ def _sample(prepared: Prepared, most: int) -> SplitData:
     lengths = np.ones(len(chosen), int) if prepared.source.pooling else whole.features.lengths[chosen]
     offsets = np.concatenate([[0], np.cumsum(lengths)])
     generator, shape = torch.Generator().manual_seed(0), (int(offsets[-1]), prepared.source.width)
-    states = {state: torch.randn(shape, generator=generator) for state in prepared.source.states}
+    # One for all states: those of a large base model would fill the memory.
+    states = dict.fromkeys(prepared.source.states, torch.randn(shape, generator=generator))
     return whole.subset(chosen, _InMemory(offsets, states))
 
 
