@@ -205,35 +205,25 @@ def _folders_read(split: SplitData) -> list[Path]:
     return [split.features.source.folder] if isinstance(split.features, LiveFeatures) else []
 
 
-def _answered(machine: str, node: str, answer: Any) -> Any:
-    """Return what a machine answers, None where it has left. Raises `BadInput` where it cannot run trials."""
+def _judged(machine: str, node: str, answer: Any, results: Sequence[Folder], word: str) -> list[str] | None:
+    """Return the stores that a machine lacks, None where it has left. Raises `BadInput` where it cannot run trials."""
     import ray
     from ray.exceptions import GetTimeoutError, RayError
 
     try:
-        return ray.get(answer, timeout=REACH_SECONDS)
-    except GetTimeoutError:
-        if _has_left(machine, node):
-            return None
-        raise BadInput(
-            f"wanted an answer of the cluster's machine {machine} within {REACH_SECONDS:g} s, got none; check that "
-            "its ports are open (docs/clusters.md), or take it out of the cluster"
-        ) from None
+        other, missing = ray.get(answer, timeout=REACH_SECONDS)
     except RayError as error:
         if _has_left(machine, node):
             return None
+        if isinstance(error, GetTimeoutError):
+            raise BadInput(
+                f"wanted an answer of the cluster's machine {machine} within {REACH_SECONDS:g} s, got none; check that "
+                "its ports are open (docs/clusters.md), or take it out of the cluster"
+            ) from None
         raise BadInput(
             f"wanted to run trials on the cluster's machine {machine}, which cannot "
             f"({clean(ray_private.cause(error))}); {SAME_SOFTWARE}"
         ) from error
-
-
-def _judged(machine: str, node: str, answer: Any, results: Sequence[Folder], word: str) -> list[str] | None:
-    """Return the stores that a machine lacks, None where it has left. Raises `BadInput` where it cannot run trials."""
-    answered: tuple[str, list[str]] | None = _answered(machine, node, answer)
-    if answered is None:
-        return None
-    other, missing = answered
     if other:
         raise BadInput(
             f"wanted the driver's own software on the cluster's machine {machine}, {other}; {SAME_SOFTWARE}"
