@@ -80,7 +80,7 @@ class WideLayer(Fusion):
     def fuse(self, states: States, lengths: Lengths, live: list[State]) -> Float[Tensor, "tokens k"]:
         """Return F, float32."""
         hidden = states[live[0]].float()
-        of_copies = torch.stack([projected(project, hidden) for project in self.projections])
+        of_copies = torch.stack([projected(project, hidden) for project in self.projections])  # type: ignore[arg-type]
         # F is float32, whatever the projections were.
         with torch.autocast(of_copies.device.type, enabled=False):
             return torch.einsum("j,jtk->tk", torch.softmax(self.p, dim=0), of_copies)
