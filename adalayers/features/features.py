@@ -36,7 +36,6 @@ from adalayers.features.extract import EXTRACT_TOKENS, Progress, extract, extrac
 from adalayers.features.store import OutOfRange, item_bytes
 from adalayers.states import Precision, State
 from adalayers.storage.to_json import JsonObject
-from adalayers.tensors.cpu_mix import READ_AGAIN
 from adalayers.tensors.ragged import ragged_rows, to_device
 
 logger = logging.getLogger(__name__)
@@ -125,20 +124,21 @@ class StoredFeatures:
     def read(
         self, examples: np.ndarray, states: Sequence[State], device: torch.device
     ) -> Mapping[State, Tensor]:
-        return self.at(torch.from_numpy(self.rows(examples)), states, device)
+        return self.at(self.rows(examples), states, device)
 
     def rows(self, examples: np.ndarray) -> np.ndarray:
         """Return where the vectors of some sequences are stored, int64, end to end."""
         starts = self._starts[examples]
         return starts if self.pooled else ragged_rows(starts, self.lengths[examples])
 
-    def at(self, rows: Tensor, states: Sequence[State], device: torch.device) -> Mapping[State, Tensor]:
+    def at(self, rows: np.ndarray, states: Sequence[State], device: torch.device) -> Mapping[State, Tensor]:
         """Return what is stored in `rows`, as `read` does."""
+        index = torch.from_numpy(rows)
         if self.resident and device.type != "cpu":
-            index = to_device(rows, device)
+            index = to_device(index, device)
             return Lazy(states, lambda state: self._on_gpu(state, device).index_select(0, index))
         # Rows are copied: no view of the store ever reaches a trial. Copies travel as they are stored.
-        return Lazy(states, lambda state: to_device(self._tensor(state).index_select(0, rows), device))
+        return Lazy(states, lambda state: to_device(self._tensor(state).index_select(0, index), device))
 
     def _tensor(self, state: State) -> Tensor:
         if state not in self._mapped:
@@ -169,24 +169,28 @@ class Subset:
     """The features of `examples` [m] of a split, numbered 0..m - 1; itself a source of `Features`.
 
     Attributes:
-        whole: Features that it is a part of.
+        whole:    Features that it is a part of.
+        examples: Their numbers there.
     """
 
     def __init__(self, features: Features, examples: np.ndarray):
-        self.whole, self._examples = features, examples
-        if isinstance(features, Subset):
-            self.whole, self._examples = features.whole, features._examples[examples]
+        self.whole, self.examples = in_whole(features, examples)
         self.lengths = features.lengths[examples]
-
-    def rows(self, examples: np.ndarray) -> np.ndarray:
-        """Return where the vectors of some sequences are stored, where the whole is stored."""
-        return self.whole.rows(self._examples[examples])  # type: ignore[attr-defined]
 
     def read(
         self, examples: np.ndarray, states: Sequence[State], device: torch.device
     ) -> Mapping[State, Tensor]:
         """Return {state: [tokens, K]} of the sequences `examples` of this view, as `Features.read` does."""
-        return self.whole.read(self._examples[examples], states, device)
+        return self.whole.read(self.examples[examples], states, device)
+
+
+def in_whole(features: Features, examples: np.ndarray) -> tuple[Features, np.ndarray]:
+    """Return the features that others are a part of, and the numbers of some sequences there."""
+    return (
+        (features.whole, features.examples[examples])
+        if isinstance(features, Subset)
+        else (features, examples)
+    )
 
 
 class LiveFeatures:
@@ -213,8 +217,6 @@ class LiveFeatures:
             self._last = b"", {}  # its memory is free before the next pass
             all_states = hidden_states(shared_backbone(self.source, device), self.encoded, examples, device)
             self._last = examples.tobytes(), all_states
-            for state in all_states.values() if self.shared else ():
-                setattr(state, READ_AGAIN, True)
         all_states = self._last[1]
         if not self.shared:
             self._last = b"", {}

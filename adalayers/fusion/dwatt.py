@@ -13,10 +13,9 @@ from torch.nn import functional
 
 from adalayers.config import POOLED
 from adalayers.fusion.fusion import Fusion, Lengths, States
-from adalayers.fusion.projections import Projected, ProjectedConfig
+from adalayers.fusion.projections import Projected, ProjectedConfig, starts
 from adalayers.states import Pooling, Shape, State
 from adalayers.tensors.ragged import sequence_means
-from adalayers.tensors.seeds import drawing
 
 KEY_LATENT = 24
 """Width of the layers' static embeddings p_n (table 4)."""
@@ -88,16 +87,16 @@ class DWAtt(Fusion):
         self.gives = "sequence" if config.attends == "texts" else "tokens"
         self.projected = Projected(self.states, shape.width, config.projected_to)
         self.embeddings: Tensor
-        embeddings, values = [], []
-        seed = int(torch.randint(1 << 31, (), device="cpu"))
-        for state in self.states:
-            with drawing(seed, state.key):  # as the projections: the start depends on no other state
-                embeddings.append(torch.randn(KEY_LATENT))
-                values.append(nn.Sequential(Bottleneck(self.width), nn.LayerNorm(self.width)))
+        made = starts((state.key for state in self.states), self._start)
+        embeddings, values = zip(*made, strict=True)
         self.register_buffer("embeddings", torch.stack(embeddings))
         self.values = nn.ModuleList(values)
         self.query = Bottleneck(self.width)
         self.keys = nn.Linear(KEY_LATENT, self.width, bias=False)
+
+    def _start(self) -> tuple[Tensor, nn.Module]:
+        """Return p_n and LN_n after f_n of a layer."""
+        return torch.randn(KEY_LATENT), nn.Sequential(Bottleneck(self.width), nn.LayerNorm(self.width))
 
     def fuse(self, states: States, lengths: Lengths, live: list[State]) -> Float[Tensor, "items width"]:
         """Return h, float32."""

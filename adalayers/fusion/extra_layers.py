@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
-import torch
 from jaxtyping import Bool, Float
 from torch import Tensor, nn
 from torch.nn import functional
@@ -16,7 +15,7 @@ from adalayers.fusion.projections import Projected, ProjectedConfig
 from adalayers.states import Settings, Shape, State, chosen_streams
 from adalayers.tensors.cpu_attention import SelfAttention
 from adalayers.tensors.cpu_dropout import Dropout
-from adalayers.tensors.ragged import length_groups, padded
+from adalayers.tensors.ragged import in_padded_groups
 
 PASS_TOKENS = 32
 """About as many tokens of padding cost as much as a further pass of the layers over a group of sequences."""
@@ -100,19 +99,15 @@ class ExtraLayers(Fusion):
     def fuse(self, states: States, lengths: Lengths, live: list[State]) -> Float[Tensor, "tokens width"]:
         """Return the last layer's output, float32."""
         read = self.projected(live[0], states[live[0]])
-        groups, sizes = length_groups(lengths, PASS_TOKENS)
-        parts = zip(read.split(sizes), groups, strict=True)
-        return torch.cat([self._padded_outputs(part, group) for part, group in parts])
+        return in_padded_groups(read, lengths, PASS_TOKENS, self._padded_outputs, per_token=True)
 
     def _padded_outputs(
-        self, flat: Float[Tensor, "tokens width"], lengths: Lengths
-    ) -> Float[Tensor, "tokens width"]:
+        self, rows: Float[Tensor, "batch time width"], padding: Tensor | None, lengths: Lengths
+    ) -> Float[Tensor, "batch time width"]:
         """Return what the layers make of a group of sequences that are padded to one length."""
-        rows, padding, real_rows = padded(flat, lengths)
         for layer in self.layers:
             rows = layer(rows, padding)
-        rows = rows.flatten(0, 1).float()
-        return rows if real_rows is None else rows.index_select(0, real_rows)
+        return rows.float()
 
     def kept_at_use(self, inner: int) -> int:
         """Return the layers' width: the last hidden state is read as it comes."""

@@ -85,14 +85,17 @@ class Fusion(nn.Module, ABC):
         gives: tokens: [tokens, width], which a head reads; sequence: [batch, width], already pooled; logits: [batch,
                labels] or [tokens, labels], from a read-out of its own
         of_texts: whether logits are of a text, else of a token
+        undecayed: names of parameters without weight decay, which have the rate `mix_lr` where it is not None
     """
 
     gives: Literal["tokens", "sequence", "logits"] = "tokens"
     of_texts: bool = False
+    undecayed: tuple[str, ...] = ()
 
     def __init__(self, states: Sequence[State], width: int):
         super().__init__()
         self.states, self.width = tuple(states), width
+        self.mix_lr: float | None = None
         self._dropped: frozenset[State] = frozenset()
         self._renormalise = True
 
@@ -142,8 +145,13 @@ class Fusion(nn.Module, ABC):
         return {}
 
     def parameter_groups(self) -> list[ParameterGroup]:
-        """Return the trainable parameters, each in one group."""
-        return [ParameterGroup([p for p in self.parameters() if p.requires_grad])]
+        """Return the trainable parameters, each in one group, those of `undecayed` in the last."""
+        rest = {name: p for name, p in self.named_parameters() if p.requires_grad}
+        own = [rest.pop(name) for name in self.undecayed if name in rest]
+        return [
+            ParameterGroup([*rest.values()]),
+            *([ParameterGroup(own, self.mix_lr, weight_decay=0.0)] if own else []),
+        ]
 
     def unused_parameters(self) -> int:
         """Return how many trainable parameters can never affect what the fusion gives."""
@@ -238,8 +246,8 @@ class Fusions(ABC):
         """Return what each gives, float32.
 
         Args:
-            parameters: Of each of the `parameter_groups`, [members, numbers]; of several of one shape [parameters,
-                        members, numbers].
+            parameters: Of each of the `parameter_groups`, [members, numbers]; of several of one shape [members,
+                        parameters, numbers].
             batches:    Of the step.
         """
 

@@ -10,7 +10,7 @@ from jaxtyping import Float
 from torch import Tensor, nn
 
 from adalayers.config import TrialConfig
-from adalayers.fusion.fusion import Fusion, Lengths, ParameterGroup, States
+from adalayers.fusion.fusion import Fusion, Lengths, States
 from adalayers.fusion.projections import projections
 from adalayers.states import Pooling, Shape, State
 from adalayers.tensors.ragged import sequence_means
@@ -51,6 +51,7 @@ class LateFusion(Fusion):
     """
 
     gives: Literal["tokens", "sequence", "logits"] = "logits"
+    undecayed = ("biases", "w")
 
     def __init__(self, config: LateFusionConfig, shape: Shape):
         super().__init__(config.states(shape), shape.n_outputs)
@@ -84,14 +85,6 @@ class LateFusion(Fusion):
         """Return a by state, `late_fusion/weight_<state>`."""
         weights = dict(zip(self.live(), self.log_weights().exp().tolist(), strict=True))
         return self.by_state("late_fusion/weight_", [weights.get(state, 0.0) for state in self.states])
-
-    def parameter_groups(self) -> list[ParameterGroup]:
-        """Return the probes, and biases and w without weight decay."""
-        without_decay = [parameter for parameter in (self.biases, self.w) if parameter.requires_grad]
-        return [
-            ParameterGroup(list(self.probes.parameters())),
-            ParameterGroup(without_decay, weight_decay=0.0),
-        ]
 
     def kept_at_use(self, inner: int) -> int:
         """Return 0 of texts, to whose means a token adds, else the probabilities so far."""

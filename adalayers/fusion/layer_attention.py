@@ -12,11 +12,10 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from adalayers.config import bounded
-from adalayers.fusion.fusion import Fusion, Lengths, ParameterGroup, States
-from adalayers.fusion.projections import Projected, ProjectedConfig
+from adalayers.fusion.fusion import Fusion, Lengths, States
+from adalayers.fusion.projections import Projected, ProjectedConfig, starts
 from adalayers.states import Pooling, Settings, Shape, State
 from adalayers.tensors.ragged import sequence_means
-from adalayers.tensors.seeds import drawing
 
 Keys = Literal["tokens", "texts", "static"]
 
@@ -60,21 +59,18 @@ class LayerAttention(Fusion):
     A state that `without` takes away has no score: the weights of the rest sum to 1 either way.
     """
 
+    undecayed = ("w",)
+
     def __init__(self, config: LayerAttentionConfig, shape: Shape):
         super().__init__(config.states(shape), config.width(shape))
         self.projected = Projected(self.states, shape.width, config.projected_to)
-        self.keys, self.lr = config.keys, config.mix_lr
+        self.keys, self.mix_lr = config.keys, config.mix_lr
         self.w = nn.Parameter(torch.zeros(self.width))
         self.static: Tensor | None
         drawn = None
         if self.keys == "static":
-            seed = int(torch.randint(1 << 31, (), device="cpu"))
-            drawn = torch.stack([self._drawn(seed, state) for state in self.states])
+            drawn = torch.stack(starts((state.key for state in self.states), lambda: torch.randn(self.width)))
         self.register_buffer("static", drawn)
-
-    def _drawn(self, seed: int, state: State) -> Float[Tensor, " width"]:
-        with drawing(seed, state.key):
-            return torch.randn(self.width)
 
     def fuse(self, states: States, lengths: Lengths, live: list[State]) -> Float[Tensor, "tokens width"]:
         """Return F, float32."""
@@ -105,13 +101,6 @@ class LayerAttention(Fusion):
             return noted
         weights = torch.softmax(self._scores(self.static), dim=0).tolist()
         return noted | self.by_state("layer_attention/weight_", weights)
-
-    def parameter_groups(self) -> list[ParameterGroup]:
-        """Return the projections, and w at its own rate without weight decay."""
-        return [
-            ParameterGroup(list(self.projected.parameters())),
-            ParameterGroup([self.w], lr=self.lr, weight_decay=0.0),
-        ]
 
     def kept_at_use(self, inner: int) -> int:
         """Return the width and 2: a softmax whose query is known adds up while states come in (all, of texts' keys)."""

@@ -12,7 +12,7 @@ from jaxtyping import Float
 from torch import Tensor, nn
 
 from adalayers.config import bounded
-from adalayers.fusion.fusion import Lengths, ParameterGroup, States
+from adalayers.fusion.fusion import Lengths, States
 from adalayers.fusion.text_vectors import LayersConfig, LayerVectors, TextVector, pooled_layers
 from adalayers.states import Shape, State
 
@@ -80,6 +80,7 @@ class LayerGraph(TextVector):
     """
 
     graph: Tensor
+    undecayed = ("eps",)
 
     def __init__(self, config: LayerGraphConfig, shape: Shape):
         super().__init__(config.states(shape), config.k)
@@ -105,8 +106,3 @@ class LayerGraph(TextVector):
     def diagnostics(self) -> dict[str, float]:
         """Return e of each round, `layer_graph/eps_<round>`."""
         return {f"layer_graph/eps_{r}": eps for r, eps in enumerate(self.eps.tolist(), start=1)}
-
-    def parameter_groups(self) -> list[ParameterGroup]:
-        """Return all weights, and e without weight decay."""
-        rest = [parameter for name, parameter in self.named_parameters() if name != "eps"]
-        return [ParameterGroup(rest), ParameterGroup([self.eps], weight_decay=0.0)]

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Iterable, Sequence
+from collections.abc import Hashable, Iterable, Sequence
 from dataclasses import dataclass
-from itertools import chain
 from typing import Any, ClassVar, Literal
 
 import torch
@@ -14,7 +13,7 @@ from torch.nn import functional
 
 from adalayers.config import MAX_WIDTH, bounded
 from adalayers.errors import BadInput
-from adalayers.fusion.fusion import Fusion, Fusions, Lengths, ParameterGroup, States, Term
+from adalayers.fusion.fusion import Fusion, Fusions, Lengths, States, Term
 from adalayers.fusion.projections import NORM_EPS, projections
 from adalayers.fusion.weighted import WeightedConfig, WeightedFusion
 from adalayers.states import Pooling, Settings, Shape, State
@@ -22,7 +21,7 @@ from adalayers.tensors import ragged
 from adalayers.tensors.cpu_dropout import Dropout, dropout_mask
 from adalayers.tensors.cpu_mix import ACTIVATIONS
 from adalayers.tensors.members import Batches
-from adalayers.tensors.members_mix import MixOfMembers, Pairs, paired
+from adalayers.tensors.members_mix import Pairs, mix_of_members, paired
 
 ROUNDING = 1e-5
 """How far a float32 softmax of equal logits may lie from 1/l, relatively, with room to spare."""
@@ -112,9 +111,11 @@ class LayerMix(WeightedFusion):
     projected. The variants `uniform`, `single` and `last` fix p~ and share everything else.
     """
 
+    undecayed = ("p",)
+
     def __init__(self, config: LayerMixConfig, shape: Shape):
         super().__init__(config, shape)
-        self.alpha, self.cutoff, self.lr = config.alpha, config.cutoff, config.mix_lr
+        self.alpha, self.cutoff, self.mix_lr = config.alpha, config.cutoff, config.mix_lr
         self.cutoff_active = config.cutoff_when == "always"
         scale = len(self.states) if config.entropy_scale == "as-released" else 1
         self.entropy_weight = config.entropy_weight / scale
@@ -161,18 +162,14 @@ class LayerMix(WeightedFusion):
     def fuse(self, states: States, lengths: Lengths, live: list[State]) -> Float[Tensor, "tokens k"]:
         """Return F, float32."""
         positions = [self.states.index(state) for state in live]
-        matrices: list[Tensor] = [self.projections[position].weight for position in positions]  # type: ignore[misc]
-        weights = self.weights()
+        weights, mask = self.weights(), self.dropout.mask
         if len(live) < len(self.states):
             weights = weights[positions]
-        # Read one at a time: together, hidden states are most of a trial's memory.
-        last = states[live[-1]]
-        hidden = chain((states[state] for state in live[:-1]), [last])
-        mask = self.dropout.mask
-        if last.device.type == "cpu" and not last.requires_grad:
-            mixed = mix_frozen(weights, hidden, matrices, self.eps, mask)
-        else:
-            mixed = mix_batched(weights, list(hidden), matrices, self.eps, mask)
+        matrices = torch.stack([_matrix(self, position) for position in positions])
+        activated = ACTIVATIONS.activated(len(live), (states[state] for state in live), weights.dtype)
+        masks = None if mask is None else mask(weights.new_empty(*activated.shape[:2], self.width))
+        work = paired([[0]] * len(live), [range(1)], weights.device)
+        mixed = mix_of_members(weights[None], matrices[:, None], activated, work, self.eps, masks).squeeze(1)
         return functional.gelu(mixed) if self.gelu_after else mixed
 
     def penalty(self) -> Float[Tensor, ""] | None:
@@ -189,13 +186,6 @@ class LayerMix(WeightedFusion):
     def summary(self) -> dict[str, float]:
         """Return H(p~) in nats, and how many layers have a weight above 0."""
         return {"mix/entropy": float(self.entropy()), "mix/live_layers": int((self.weights() > 0).sum())}
-
-    def parameter_groups(self) -> list[ParameterGroup]:
-        """Return the projections, and p at its own rate without weight decay."""
-        groups = [ParameterGroup([p for p in self.projections.parameters() if p.requires_grad])]
-        if self.mix == "learned":
-            groups.append(ParameterGroup([self.p], lr=self.lr, weight_decay=0.0))
-        return groups
 
     def unused_parameters(self) -> int:
         """Return the parameters of trained projections whose hidden state is fixed at weight 0."""
@@ -236,7 +226,7 @@ class LayerMix(WeightedFusion):
 
 
 class LayerMixes(Fusions):
-    """What each of several `LayerMix`es gives: one node of autograd for all pairs of a mix and a state that it reads.
+    """What each of several `LayerMix`es gives, computed over pairs of a mix and a state that it reads.
 
     Args:
         members: Alike but for their weights, and how these are learned or fixed.
@@ -298,8 +288,8 @@ class LayerMixes(Fusions):
 
     def mixed(self, parameters: Sequence[Tensor], batches: Batches) -> Float[Tensor, "tokens members k"]:
         """Return F of each member, float32."""
-        shape = (len(self.states), len(self.members), *_matrix(self.members[0], 0).shape)
-        matrices = parameters[0].view(shape) if self._frozen is None else self._frozen
+        shape = (len(self.members), len(self.states), *_matrix(self.members[0], 0).shape)
+        matrices = parameters[0].view(shape).transpose(0, 1) if self._frozen is None else self._frozen
         self._log_weights = self.log_weights(parameters[-1] if self._any_learned else None)
         weights, live = self._log_weights.exp(), self._live
         if max(self._cutoffs) >= 0 and not ragged.on_gpu(weights.device):  # there it would be waited for
@@ -311,7 +301,7 @@ class LayerMixes(Fusions):
         activated = ACTIVATIONS.activated(sum(map(bool, live)), iter(read), weights.dtype)
         activated = activated.unflatten(1, (len(batches.parts), -1)).flatten(0, 1)
         masks = self._masks(live, batches, activated.shape[1])
-        total = MixOfMembers.apply(weights, matrices, activated, self._work[1], self.eps, masks)
+        total = mix_of_members(weights, matrices, activated, self._work[1], self.eps, masks)
         return functional.gelu(total) if self.gelu_after else total
 
     def _masks(
@@ -320,10 +310,10 @@ class LayerMixes(Fusions):
         """Return what the members' dropout multiplies each f_i by; None where nothing drops out."""
         if not batches.training or not self.dropouts():
             return None
-        if batches.streams is not None:  # of a member alone
+        if batches.stream is not None:  # of a member alone
             masks = self._fixed.new_ones(len(of_state), tokens, self.width)
             live = [i for i, members in enumerate(of_state) if members]
-            masks[live] = dropout_mask(masks[live], self.members[0].dropout.p, batches.streams[0])
+            masks[live] = dropout_mask(masks[live], self.members[0].dropout.p, batches.stream)
             return masks
         ps, shape = [member.dropout.p for member in self.members], (len(self.members), tokens, self.width)
         own = (batches.factors(name, ps, (self.width,)).expand(shape) for name in self.dropouts())
@@ -350,45 +340,3 @@ def _matrix(member: LayerMix, i: int) -> nn.Parameter:
     weight = member.projections[i].weight
     assert isinstance(weight, nn.Parameter)
     return weight
-
-
-def mix_frozen(
-    weights: Float[Tensor, " live"],
-    hidden: Iterable[Float[Tensor, "tokens K"]],
-    matrices: Sequence[Float[Tensor, "k K"]],
-    eps: float | None = NORM_EPS,
-    mask: Callable[[Tensor], Tensor] | None = None,
-) -> Float[Tensor, "tokens k"]:
-    """Return sum_i w_i N(gelu(Z_i) W_i^T) of states that want no gradient: a mix of one member.
-
-    Args:
-        eps: Of N; None leaves N out.
-        mask: Gives what N's outputs [layers, tokens, k] are multiplied by; None: by nothing.
-    """
-    layers, k = len(matrices), matrices[0].shape[0]
-    activated = ACTIVATIONS.activated(layers, iter(hidden), matrices[0].dtype)
-    masks = None if mask is None else mask(activated.new_empty(layers, activated.shape[1], k))
-    work = paired([[0]] * layers, [range(1)], weights.device)
-    stacked = torch.stack([*matrices]).unsqueeze(1)
-    return MixOfMembers.apply(weights.unsqueeze(0), stacked, activated, work, eps, masks).squeeze(1)
-
-
-def mix_batched(
-    weights: Float[Tensor, " live"],
-    hidden: Sequence[Float[Tensor, "tokens K"]],
-    matrices: Sequence[Float[Tensor, "k K"]],
-    eps: float | None = NORM_EPS,
-    mask: Callable[[Tensor], Tensor] | None = None,
-) -> Float[Tensor, "tokens k"]:
-    """Return sum_i w_i N(gelu(Z_i) W_i^T), all layers in each operation: on a GPU their number is what costs.
-
-    Args:
-        eps, mask: As for `mix_frozen`, which gives the same numbers.
-    """
-    stacked = functional.gelu(torch.stack(list(hidden)).to(weights.dtype))
-    projected = torch.bmm(stacked, torch.stack(list(matrices)).transpose(1, 2))
-    if eps is not None:
-        projected = functional.layer_norm(projected, projected.shape[-1:], eps=eps)
-    with torch.autocast(projected.device.type, enabled=False):  # F is float32, whatever the products were
-        normal = projected.to(weights.dtype)
-        return torch.einsum("l,ltk->tk", weights, normal if mask is None else normal * mask(normal))

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
+from typing import TypeVar
 
 import torch
 from jaxtyping import Float
@@ -16,13 +17,22 @@ from adalayers.states import Shape, State
 from adalayers.tensors.seeds import drawing
 
 NORM_EPS = 1e-5
+Made = TypeVar("Made")
 
 
-def projections(states: Sequence[State], inner: int, k: int) -> Iterator[nn.Linear]:
-    """Yield a W_i in R^{k x K} per hidden state; its start depends on the state, not on which others there are."""
+def starts(names: Iterable[str], make: Callable[[], Made]) -> list[Made]:
+    """Return what `make` gives for each name, drawn so that it depends on no other name."""
     seed = projection_seed()
-    for state in states:
-        yield projection(seed, state, inner, k)
+    made = []
+    for name in names:
+        with drawing(seed, name):
+            made.append(make())
+    return made
+
+
+def projections(states: Sequence[State], inner: int, k: int) -> list[nn.Linear]:
+    """Return a W_i in R^{k x K} per hidden state; its start depends on the state, not on which others there are."""
+    return starts((state.key for state in states), lambda: nn.Linear(inner, k, bias=False))
 
 
 def projection_seed() -> int:

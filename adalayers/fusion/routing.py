@@ -16,7 +16,7 @@ from adalayers.errors import BadInput
 from adalayers.fusion.fusion import Fusion, Lengths, States
 from adalayers.fusion.projections import NORM_EPS, Projected, ProjectedConfig
 from adalayers.states import Shape, State
-from adalayers.tensors.ragged import length_groups, padded, to_device
+from adalayers.tensors.ragged import in_padded_groups, to_device
 
 ITERATIONS = 2
 PASS_TOKENS = 64
@@ -174,12 +174,11 @@ class RoutedLayers(Fusion):
         with torch.autocast(vectors.device.type, enabled=False):
             if not self.of_texts:
                 return self._routed(vectors, torch.ones(len(vectors), dtype=torch.long), None, live)
-            groups, sizes = length_groups(lengths, PASS_TOKENS)
-            routed = []
-            for part, group in zip(vectors.flatten(1).split(sizes), groups, strict=True):
-                rows, padding, _ = padded(part, group)
-                routed.append(self._routed(rows.view(len(group), -1, vectors.shape[2]), group, padding, live))
-            return torch.cat(routed)
+
+            def routed(rows: Tensor, padding: Tensor | None, group: Tensor) -> Tensor:
+                return self._routed(rows.view(len(group), -1, vectors.shape[2]), group, padding, live)
+
+            return in_padded_groups(vectors.flatten(1), lengths, PASS_TOKENS, routed, per_token=False)
 
     def _vectors(self, state: State, hidden: Float[Tensor, "tokens K"]) -> Float[Tensor, "tokens d"]:
         """Return x of one layer, float32."""

@@ -9,7 +9,7 @@ import torch
 from jaxtyping import Float
 from torch import Tensor, nn
 
-from adalayers.fusion.fusion import Lengths, ParameterGroup, States, Term
+from adalayers.fusion.fusion import Lengths, States, Term
 from adalayers.fusion.projections import Projected, ProjectedConfig
 from adalayers.fusion.weighted import WeightedConfig, WeightedFusion
 from adalayers.states import Pooling, Shape, State
@@ -43,6 +43,8 @@ class ScalarMix(WeightedFusion):
     has weight decay, as p has none in the layer mix.
     """
 
+    undecayed = ("w", "gamma")
+
     def __init__(self, config: ScalarMixConfig, shape: Shape):
         super().__init__(config, shape)
         self.projected = Projected(self.states, shape.width, config.projected_to)
@@ -69,13 +71,6 @@ class ScalarMix(WeightedFusion):
         """Return the weights s by state, `scalar_mix/weight_<state>`, and `scalar_mix/gamma` where there is one."""
         weights = self.by_state("scalar_mix/weight_", self.weights().tolist())
         return {**weights, "scalar_mix/gamma": float(self.gamma)} if self.mix == "learned" else weights
-
-    def parameter_groups(self) -> list[ParameterGroup]:
-        """Return the projections, and w and gamma without weight decay."""
-        groups = [ParameterGroup(list(self.projected.parameters()))]
-        if self.mix == "learned":
-            groups.append(ParameterGroup([self.w, self.gamma], weight_decay=0.0))
-        return groups
 
     def unused_parameters(self) -> int:
         """Return the parameters of projections whose hidden state is fixed at weight 0."""

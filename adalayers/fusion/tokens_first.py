@@ -12,10 +12,10 @@ from torch.nn import functional
 
 from adalayers.config import MAX_WIDTH, bounded
 from adalayers.fusion.fusion import Lengths, States
+from adalayers.fusion.projections import starts
 from adalayers.fusion.text_vectors import TextVector, TextVectorConfig
 from adalayers.states import Pooling, Shape, State
 from adalayers.tensors.ragged import padded, sequence_means
-from adalayers.tensors.seeds import drawing
 
 Aggregate = Literal["mean", "gate", "attention"]
 
@@ -71,9 +71,8 @@ class TokensFirst(TextVector):
         super().__init__(config.states(shape), shape.width)
         self.over_tokens, self.over_layers = None, None
         if config.aggregate != "mean":
-            seed = int(torch.randint(1 << 31, (), device="cpu"))
             names = [*(state.key for state in self.states), "layers"]
-            *of_tokens, of_layers = (_made(config, self.width, seed, name) for name in names)
+            *of_tokens, of_layers = starts(names, lambda: _made(config, self.width))
             self.over_tokens, self.over_layers = nn.ModuleList(of_tokens), of_layers
 
     def fuse(self, states: States, lengths: Lengths, live: list[State]) -> Float[Tensor, "batch K"]:
@@ -128,7 +127,6 @@ class Attention(nn.Module):
         return self.out(mean)  # linear: the mean of what it gives of each
 
 
-def _made(config: TokensFirstConfig, inner: int, seed: int, name: str) -> nn.Module:
-    """Return one A; its start depends on what it is of, not on which others there are."""
-    with drawing(seed, name):
-        return Gate(inner) if config.aggregate == "gate" else Attention(inner, config.k, config.heads)
+def _made(config: TokensFirstConfig, inner: int) -> nn.Module:
+    """Return one A."""
+    return Gate(inner) if config.aggregate == "gate" else Attention(inner, config.k, config.heads)

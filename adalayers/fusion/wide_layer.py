@@ -10,7 +10,7 @@ from jaxtyping import Float
 from torch import Tensor, nn
 
 from adalayers.config import MAX_WIDTH, TrialConfig, bounded
-from adalayers.fusion.fusion import Fusion, Lengths, ParameterGroup, States
+from adalayers.fusion.fusion import Fusion, Lengths, States
 from adalayers.fusion.projections import projected, projection_seed
 from adalayers.states import Settings, Shape, State
 from adalayers.tensors.seeds import drawing
@@ -66,11 +66,13 @@ class WideLayer(Fusion):
     With n = l projections it has the parameters of a mix of l hidden states and what one of them knows.
     """
 
+    undecayed = ("p",)
+
     def __init__(self, config: WideLayerConfig, shape: Shape):
         resolved = config.resolved(shape)
         of_layer = [state for state in config.states(shape) if state.number == resolved["layer"]]
         super().__init__(of_layer, config.k)
-        self.lr, seed = config.mix_lr, projection_seed()
+        self.mix_lr, seed = config.mix_lr, projection_seed()
         self.projections = nn.ModuleList()
         for copy in range(config.projections or len(config.states(shape))):
             with drawing(seed, of_layer[0].key, copy):
@@ -84,13 +86,6 @@ class WideLayer(Fusion):
         # F is float32, whatever the projections were.
         with torch.autocast(of_copies.device.type, enabled=False):
             return torch.einsum("j,jtk->tk", torch.softmax(self.p, dim=0), of_copies)
-
-    def parameter_groups(self) -> list[ParameterGroup]:
-        """Return the projections, and p with its own rate and without weight decay."""
-        return [
-            ParameterGroup(list(self.projections.parameters())),
-            ParameterGroup([self.p], self.lr, weight_decay=0.0),
-        ]
 
     def kept_at_use(self, inner: int) -> int:
         """Return the width: one hidden state is read as soon as it is there."""

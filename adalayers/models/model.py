@@ -7,8 +7,7 @@ from collections.abc import Mapping
 from contextlib import AbstractContextManager
 from typing import Any
 
-import torch
-from jaxtyping import Float, Int
+from jaxtyping import Bool, Float, Int
 from torch import Tensor, nn
 
 from adalayers.config import TrialConfig
@@ -16,7 +15,7 @@ from adalayers.fusion.fusion import Examples, ParameterGroup
 from adalayers.models.heads import build_head, sinusoidal_positions
 from adalayers.states import Shape, State
 from adalayers.study import Variant
-from adalayers.tensors.ragged import length_groups, padded
+from adalayers.tensors.ragged import in_padded_groups
 from adalayers.tensors.seeds import drawing
 
 
@@ -85,24 +84,18 @@ class FusionModel(nn.Module):
             return fused
         if self.fusion.gives == "sequence":
             return self.head(fused.unsqueeze(1))
-        groups, sizes = length_groups(lengths, self.head.pass_tokens)
-        parts = zip(fused.split(sizes), groups, strict=True)
-        outputs = [self._padded_outputs(part, group) for part, group in parts]
-        return outputs[0] if len(outputs) == 1 else torch.cat(outputs)
+        return in_padded_groups(
+            fused, lengths, self.head.pass_tokens, self._padded_outputs, per_token=self.shape.per_token
+        )
 
     def _padded_outputs(
-        self, flat: Float[Tensor, "tokens k"], lengths: Int[Tensor, " batch"]
-    ) -> Float[Tensor, "items outputs"]:
+        self, rows: Float[Tensor, "batch time k"], padding: Bool[Tensor, "batch time"] | None, lengths: Tensor
+    ) -> Float[Tensor, ...]:
         """Return what the head gives for a group of sequences that are padded to one length."""
         assert self.head is not None
-        rows, padding, real_rows = padded(flat, lengths)
         if self.config.positions:
             rows = rows + sinusoidal_positions(*rows.shape[-2:]).to(rows)
-        outputs = self.head(rows, padding)
-        if not self.shape.per_token:
-            return outputs
-        outputs = outputs.flatten(0, 1)
-        return outputs if real_rows is None else outputs.index_select(0, real_rows)
+        return self.head(rows, padding)
 
     def prepare_training(self) -> None:
         """Prepare for training, once, after the fusion was fitted to the training data."""

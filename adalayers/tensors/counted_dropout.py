@@ -34,31 +34,24 @@ def _mixed(x: NDArray[np.uint32]) -> NDArray[np.uint32]:
     return x ^ (x >> np.uint32(16))
 
 
-def _after(key: NDArray[np.uint32], number: NDArray[np.int64] | int) -> NDArray[np.uint32]:
-    """Return the keys that follow from `key` and a number, which broadcast."""
-    step = np.asarray(number, dtype=np.int64).astype(np.uint32) * np.uint32(_NEXT)
-    return _mixed(np.bitwise_xor(key, step) + np.uint32(_NEXT))
-
-
-class Draws:
-    """The draws of one trial in one step.
+def row_keys(
+    step: tuple[int, int, int],
+    where: str,
+    examples: NDArray[np.int64],
+    tokens: NDArray[np.int64] | int = 0,
+) -> NDArray[np.uint32]:
+    """Return a key for each row, [rows], of an example or of a token of it.
 
     Args:
-        seed, epoch, step: What they follow from.
+        step:  Seed, epoch and number of the step.
+        where: The part of the model.
     """
-
-    def __init__(self, seed: int, epoch: int, step: int):
-        key = np.zeros(1, dtype=np.uint32)
-        for number in (seed, epoch, step):
-            key = _after(key, number)
-        self._key = key
-
-    def keys(
-        self, where: str, examples: NDArray[np.int64], tokens: NDArray[np.int64] | int = 0
-    ) -> NDArray[np.uint32]:
-        """Return a key for each row, [rows], of an example or of a token of it, of the part `where` of the model."""
-        key = _after(self._key, zlib.crc32(where.encode()))
-        return _after(_after(key, examples), tokens)
+    key = np.zeros(1, dtype=np.uint32)
+    for number in (*step, zlib.crc32(where.encode()), examples, tokens):
+        # What follows from a key and a number; they broadcast.
+        own = np.asarray(number, dtype=np.int64).astype(np.uint32) * np.uint32(_NEXT)
+        key = _mixed(np.bitwise_xor(key, own) + np.uint32(_NEXT))
+    return key
 
 
 @functools.lru_cache(maxsize=256)

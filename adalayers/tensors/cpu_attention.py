@@ -7,6 +7,7 @@ On 2 cores, forward and backward, batch 64, 8 heads of width 8: 0.6 of `nn.Multi
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 
 import torch
 from torch import Tensor, nn
@@ -35,41 +36,36 @@ class SelfAttention(nn.MultiheadAttention):
         What is returned at padding means nothing. None: there is no padding. Of several models `x` is
         [members, batch, time, width], and so may `padding` be.
         """
+        members, time, width = x.shape[:-3], x.shape[-2], x.shape[-1]
+        joint = linear(x, self.in_proj_weight, self.in_proj_bias)
+        # Four dimensions, [members * batch, heads, time, each]: PyTorch's quick kernels take no more.
+        joint = joint.view(-1, time, 3, self.num_heads, width // self.num_heads).permute(2, 0, 3, 1, 4)
+        queries, keys, values = joint
+        if padding is not None:
+            padding = padding.expand(*members, *padding.shape[-2:]).reshape(-1, 1, 1, time)
         # PyTorch's own draws from the global stream. Of several models each has its own rate, the first may have none.
         drops = self.training and (self.dropout > 0 or self.drop_out.mask is not None)
-        if drops or (not ragged.on_gpu(x.device) and x.shape[-2] <= WRITTEN_OUT_TOKENS):
-            return self._written_out(x, padding)
-        if x.dim() == 4:
-            return self._several(x, padding)
-        return super().forward(x, x, x, key_padding_mask=padding, need_weights=False)[0]
-
-    def _several(self, x: Tensor, padding: Tensor | None) -> Tensor:
-        """Return what PyTorch's own gives for several models."""
-        joint = linear(x, self.in_proj_weight, self.in_proj_bias)
-        # Four dimensions: PyTorch's quick kernels take no more.
-        joint = joint.view(-1, x.shape[2], 3, self.num_heads, x.shape[3] // self.num_heads)
-        queries, keys, values = joint.permute(2, 0, 3, 1, 4)  # each [members * batch, heads, time, each]
-        mask = None if padding is None else ~padding.expand(x.shape[:3]).reshape(-1, 1, 1, x.shape[2])
-        mixed = functional.scaled_dot_product_attention(queries, keys, values, attn_mask=mask)
+        if drops or (not ragged.on_gpu(x.device) and time <= WRITTEN_OUT_TOKENS):
+            mixed = self._written_out(queries, keys, values, padding, members)
+        else:
+            mask = None if padding is None else ~padding
+            mixed = functional.scaled_dot_product_attention(queries, keys, values, attn_mask=mask)
         return linear(mixed.transpose(1, 2).reshape(x.shape), self.out_proj.weight, self.out_proj.bias)
 
-    def _written_out(self, x: Tensor, padding: Tensor | None) -> Tensor:
-        *members, batch, time, width = x.shape
-        several = math.prod(members)
-        each, n_keys = width // self.num_heads, time if ragged.on_gpu(x.device) else max(time, VECTOR)
-        joint = linear(x, self.in_proj_weight, self.in_proj_bias)
-        joint = joint.view(several * batch, time, 3, self.num_heads, each).permute(2, 0, 3, 1, 4)
-        queries, keys, values = joint.reshape(3, several * batch * self.num_heads, time, each)
-        if time < n_keys:
-            keys, values = (functional.pad(part, (0, 0, 0, n_keys - time)) for part in (keys, values))
-        bias = x.new_zeros(*((1,) if padding is None else padding.shape[:-1]), 1, 1, n_keys)
+    def _written_out(
+        self, queries: Tensor, keys: Tensor, values: Tensor, padding: Tensor | None, members: Sequence[int]
+    ) -> Tensor:
+        """Return what each attends to, [members * batch, heads, time, each]."""
+        batch, heads, time, each = queries.shape
+        n_keys = time if ragged.on_gpu(queries.device) else max(time, VECTOR)
+        bias = queries.new_zeros(1 if padding is None else batch, 1, 1, n_keys)
         bias[..., time:] = -math.inf
         if padding is not None:
-            bias[..., 0, 0, :time].masked_fill_(padding, -math.inf)
-        bias = bias.expand(*([several] if members else []), batch, self.num_heads, 1, n_keys)
-        bias = bias.reshape(-1, 1, n_keys).expand(-1, time, -1)
+            bias[..., :time].masked_fill_(padding, -math.inf)
+        bias = bias.expand(batch, heads, 1, n_keys).reshape(-1, 1, n_keys).expand(-1, time, -1)
+        if time < n_keys:
+            keys, values = (functional.pad(part, (0, 0, 0, n_keys - time)) for part in (keys, values))
+        queries, keys, values = (part.reshape(batch * heads, -1, each) for part in (queries, keys, values))
         scores = torch.baddbmm(bias, queries, keys.transpose(1, 2), alpha=1 / math.sqrt(each))
-        weights = self.drop_out(scores.softmax(dim=-1).view(*members, batch, self.num_heads, time, n_keys))
-        mixed = torch.bmm(weights.view(-1, time, n_keys), values)
-        mixed = mixed.view(several * batch, self.num_heads, time, each).transpose(1, 2).reshape(x.shape)
-        return linear(mixed, self.out_proj.weight, self.out_proj.bias)
+        weights = self.drop_out(scores.softmax(dim=-1).view(*members, -1, heads, time, n_keys))
+        return torch.bmm(weights.view(-1, time, n_keys), values).view(batch, heads, time, each)

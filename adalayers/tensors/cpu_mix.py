@@ -3,19 +3,17 @@
 from __future__ import annotations
 
 import math
+import sys
 import threading
-import weakref
 from collections.abc import Iterator
 from itertools import chain
 
+import numpy as np
 import torch
 from torch import Tensor
 from torch.nn import functional
 
 from adalayers.tensors import ragged
-
-READ_AGAIN = "read_again"
-"""Attribute of tensors that several trials in turn are given, and that nobody changes."""
 
 
 class Workspace(threading.local):
@@ -28,48 +26,32 @@ class Workspace(threading.local):
     """
 
     def __init__(self) -> None:
-        self._memory = torch.empty(0)
-        self._out: weakref.ref[Tensor] | None = None
-        self._row: tuple[int, ...] = ()
-        self._made_of: list[weakref.ref[Tensor]] = []
+        self._memory = np.empty(0, np.uint8)
 
     def _take(self, shape: tuple[int, ...], dtype: torch.dtype) -> Tensor:
-        """Return a tensor on the CPU, uninitialised but for rows that `_made_of` knows."""
-        if self._out is not None and self._out() is not None:
+        """Return a tensor on the CPU, uninitialised."""
+        size = math.prod(shape) * dtype.itemsize
+        if sys.getrefcount(self._memory) > 2:  # a tensor, or what a backward pass has kept of it, lies there
             return torch.empty(shape, dtype=dtype)
-        size = math.prod(shape)
-        if self._memory.dtype != dtype or self._memory.numel() < size:
-            self._memory = torch.empty(0)  # given back before more is asked for
-            self._memory = torch.empty(size, dtype=dtype)
-            self._made_of.clear()
-        if self._row != shape[1:]:
-            self._row, self._made_of = shape[1:], []
-        taken = self._memory[:size].view(shape)
-        self._out = weakref.ref(taken)
-        return taken
+        if len(self._memory) < size:
+            self._memory = np.empty(0, np.uint8)  # given back before more is asked for
+            self._memory = torch.empty(size, dtype=torch.uint8).numpy()
+        return torch.from_numpy(self._memory[:size]).view(dtype).view(shape)
 
     def activated(self, layers: int, states: Iterator[Tensor], dtype: torch.dtype) -> Tensor:
-        """Return gelu of frozen states [layers, tokens, K]; of tensors `READ_AGAIN` it is not computed again.
+        """Return gelu of states [layers, tokens, K].
 
-        States on a GPU, where memory costs little to take, are computed there.
+        States that want gradients, or on a GPU, where memory costs little to take, get memory of their own.
         """
         first = next(states)
-        if ragged.on_gpu(first.device):
+        if ragged.on_gpu(first.device) or first.requires_grad:
             stacked, kind = torch.stack([first, *states]).flatten(1, -2), first.device.type
             if torch.is_autocast_enabled(kind):  # as precise as the products that follow
                 return functional.gelu(stacked).to(torch.get_autocast_dtype(kind))
             return functional.gelu(stacked.to(dtype))
         taken = self._take((layers, first.shape[:-1].numel(), first.shape[-1]), dtype)
-        kept = self._made_of if self._out is not None and self._out() is taken else []
-        for row, (layer, state) in enumerate(zip(taken, chain([first], states), strict=True)):
-            if state.requires_grad:
-                raise ValueError(
-                    "wanted frozen hidden states, got one that wants a gradient: mix_batched gives it"
-                )
-            if row < len(kept) and kept[row]() is state and hasattr(state, READ_AGAIN):
-                continue
+        for layer, state in zip(taken, chain([first], states), strict=True):
             torch.ops.aten.gelu_(layer.copy_(state.flatten(0, -2)))
-            kept[row : row + 1] = [weakref.ref(state)]
         return taken
 
 

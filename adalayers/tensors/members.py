@@ -6,7 +6,6 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-import numpy as np
 import torch
 from jaxtyping import Float
 from torch import Tensor, nn
@@ -52,7 +51,6 @@ class Batches:
 
     Attributes:
         parts:    By batch, the members that read it, next to each other.
-        examples: By batch, int64 [sequences].
         groups:   (sequences, tokens) of each group.
         numbers:  By name, on the device:
                   padding    bool [batches, padded tokens], True where nothing is; absent: nowhere
@@ -63,18 +61,17 @@ class Batches:
                   and of counted dropout, by its name in the model, int32 [batches, sequences], or of the fusion's
                   [batches, tokens]
         training: Whether something drops out.
-        streams:  That dropout draws from, by batch; None: it counts.
+        stream:   That dropout draws from, of all members, who read one batch; None: it counts.
         states:   Gives hidden states [batches * tokens, K], one after the other.
         now:      Which of the sequences a head is given; all before it is.
     """
 
     parts: Sequence[range]
-    examples: Sequence[np.ndarray]
     groups: Sequence[tuple[int, int]]
     numbers: dict[str, Any]
     training: bool
-    streams: Sequence[torch.Generator] | None
-    states: Callable[[Sequence[State]], Iterable[Tensor]] = lambda states: ()
+    stream: torch.Generator | None
+    states: Callable[[Sequence[State]], Iterable[Tensor]]
     now: slice = field(default_factory=lambda: slice(None))
 
     def by_member(self, each: Float[Tensor, "batches ..."]) -> Float[Tensor, "members ..."]:
@@ -89,7 +86,7 @@ class Batches:
 
 
 class Dropouts(nn.Module):
-    """The dropout of several models: drawn from a stream of each batch, as a model does alone, or counted.
+    """The dropout of several models: drawn, as a model does alone, or counted.
 
     Args:
         members: The models' own; where they draw, with one probability.
@@ -115,8 +112,6 @@ class Dropouts(nn.Module):
         return x if (mask := self.mask) is None else x * mask(x)
 
     def _mask(self, x: Tensor) -> Tensor:
-        batches = self.batches
-        if batches.streams is None:
-            return batches.factors(self.where, self.ps, x.shape[2:])
-        masks = [dropout_mask(x[0], self.ps[0], stream) for stream in batches.streams]
-        return batches.by_member(torch.stack(masks))
+        if self.batches.stream is None:
+            return self.batches.factors(self.where, self.ps, x.shape[2:])
+        return dropout_mask(x[:1], self.ps[0], self.batches.stream)

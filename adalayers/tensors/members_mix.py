@@ -1,16 +1,15 @@
-"""The mix of several models in one autograd node: products over pairs of a hidden state and a member that mixes it."""
+"""The mix of several models: products over pairs of a hidden state and a member that mixes it."""
 
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import torch
 from jaxtyping import Float
 from torch import Tensor
-from torch.autograd.function import once_differentiable
+from torch.nn import functional
 
 from adalayers.tensors import ragged
 
@@ -27,169 +26,113 @@ class Pairs:
     Attributes:
         cells:   Their places in [live states * batches].
         pairs:   Their members, one after the other, in [states * members].
+        state:   Whose they are; None: of several.
         states:  How many states have the same members; 1 where they do not.
         members: Of the cells of one such state, one after the other; else of all cells, some of them more than once.
+                 None: all members, in order.
     """
 
     cells: Places
     pairs: Places
+    state: int | None
     states: int
-    members: Places
-
-    def of_cells(self, x: Float[Tensor, "pairs ..."], cells: int) -> Float[Tensor, "cells each ..."]:
-        """Return the pairs' parts of `x`, by cell."""
-        return x[self.pairs].unflatten(0, (cells, -1))
+    members: Tensor | None
 
 
 def paired(of_state: Sequence[Sequence[int]], batches: Sequence[range], device: torch.device) -> list[Pairs]:
     """Return all pairs to work on.
 
-    On a GPU cells of as many members are one operation; on a CPU only members of a state that stand next to each other,
-    which copies nothing and stays in its cache, or all states of one member.
+    Cells of as many members are one operation; on a CPU only those of one state, which stay in its cache, unless all
+    are of one member.
 
     Args:
         of_state: By hidden state, the members that mix it, in order.
         batches:  By batch, the members that read it.
     """
-    joined, several = ragged.on_gpu(device), batches[-1].stop
+    several = batches[-1].stop
     live = [state for state, members in enumerate(of_state) if members]
-    alike: dict[Any, list[tuple[int, int, list[int]]]] = {}  # place of the cell, state, members
+    alike: dict[tuple[int, int], list[tuple[int, int, list[int]]]] = {}  # place of the cell, state, members
     for (row, state), (batch, own) in itertools.product(enumerate(live), enumerate(batches)):
-        members = [member for member in of_state[state] if member in own]
-        for run in [members] if joined else _runs(members):
-            if run:
-                key = len(run) if joined else (tuple(run), several > 1 and state)
-                alike.setdefault(key, []).append((row * len(batches) + batch, state, run))
+        if members := [member for member in of_state[state] if member in own]:
+            apart = several > 1 and not ragged.on_gpu(device) and state
+            cell = row * len(batches) + batch, state, members
+            alike.setdefault((len(members), apart), []).append(cell)
+
+    def index(numbers: Iterable[int]) -> Tensor:
+        return ragged.to_device(torch.tensor([*numbers]), device)
 
     def places(numbers: Sequence[int]) -> Places:
-        if [*numbers] == [*range(numbers[0], numbers[-1] + 1)]:
-            return slice(numbers[0], numbers[-1] + 1)
-        return ragged.to_device(torch.tensor(numbers), device)
+        along = range(numbers[0], numbers[-1] + 1)
+        return slice(along.start, along.stop) if [*numbers] == [*along] else index(numbers)
 
-    def pairs(some: Sequence[tuple[int, int, list[int]]]) -> Pairs:
+    def pairs(cells: Sequence[tuple[int, int, list[int]]]) -> Pairs:
         by_state: dict[int, list[int]] = {}
-        for _, state, run in some:
-            by_state.setdefault(state, []).extend(run)
+        for _, state, members in cells:
+            by_state.setdefault(state, []).extend(members)
         first, *others = by_state.values()
         same = all(other == first for other in others)
+        members = first if same else [*itertools.chain(first, *others)]
         return Pairs(
-            places([cell for cell, _, _ in some]),
-            places([state * several + member for _, state, run in some for member in run]),
+            places([cell for cell, _, _ in cells]),
+            places([state * several + member for _, state, members in cells for member in members]),
+            None if others else cells[0][1],
             len(by_state) if same else 1,
-            places(first if same else [*itertools.chain(*by_state.values())]),
+            None if members == [*range(several)] else index(members),
         )
 
-    return [pairs(some) for some in alike.values()]
+    return [pairs(cells) for cells in alike.values()]
 
 
-def _runs(members: Sequence[int]) -> Iterator[list[int]]:
-    """Yield runs of members that stand next to each other."""
-    for _, run in itertools.groupby(enumerate(members), key=lambda place: place[1] - place[0]):
-        yield [member for _, member in run]
-
-
-class MixOfMembers(torch.autograd.Function):
-    """F_m = sum_i w_mi N(A_i W_mi^T) of activated states A_i [tokens, K] for members m, each over its own batch.
-
-    apply(weights [members, states], matrices [states, members, k, K], activated [live states * batches, tokens, K],
-    work, eps, masks [states * members, tokens, k] or None) -> [tokens, members, k]
+def mix_of_members(
+    weights: Float[Tensor, "members states"],
+    matrices: Float[Tensor, "states members k K"],
+    activated: Float[Tensor, "cells tokens K"],
+    work: Sequence[Pairs],
+    eps: float | None,
+    masks: Float[Tensor, "states*members tokens k"] | None = None,
+) -> Float[Tensor, "tokens members k"]:
+    """Return F_m = sum_i w_mi N(A_i W_mi^T) of activated states A_i for members m, each over its own batch.
 
     Args:
-        work: All `Pairs`.
-        eps:  Of N; None leaves N out.
-        masks: What N's outputs are multiplied by; None: by nothing.
+        activated: Of the live states, each of all batches.
+        work:      All pairs, of the live states.
+        eps:       Of N; None leaves N out.
+        masks:     What N's outputs are multiplied by; None: by nothing.
     """
-
-    @staticmethod
-    def forward(
-        ctx: Any,
-        weights: Tensor,
-        matrices: Tensor,
-        activated: Tensor,
-        work: Sequence[Pairs],
-        eps: float | None,
-        masks: Tensor | None,
-    ) -> Tensor:
-        _, several, k, _ = matrices.shape
+    _, several, k, inner = matrices.shape
+    total = weights.new_zeros(activated.shape[1], several, k)
+    with torch.autocast(weights.device.type, enabled=False):  # F is float32, whatever the products are
         by_pair, flat = weights.t().reshape(-1), matrices.flatten(0, 1).to(activated.dtype)
-        total: Tensor | None = None
-        kept: list[Tensor | None] = []
+        by_state = flat.view(
+            matrices.shape
+        ).unbind()  # the gradient of a part is as large as what it is taken from
         for pairs in work:
-            hidden = activated[pairs.cells]
-            n = len(hidden)
-            stacked = pairs.of_cells(flat, n).flatten(1, 2)
-            projected = torch.bmm(hidden, stacked.transpose(1, 2)).unflatten(2, (-1, k)).to(weights.dtype)
-            normal, mean, scale = projected, None, None
-            if eps is not None:
-                normal, mean, scale = torch.native_layer_norm(projected, (k,), None, None, eps)
-            if masks is not None:
-                normal = normal * pairs.of_cells(masks, n).transpose(1, 2)
-            total = _added(total, several, pairs, normal, pairs.of_cells(by_pair, n))
-            kept += [projected, normal, mean, scale]
-        ctx.work = work
-        ctx.save_for_backward(weights, matrices, activated, masks, *kept)
-        return weights.new_zeros(activated.shape[1], several, k) if total is None else total
-
-    @staticmethod
-    @once_differentiable
-    def backward(ctx: Any, grad: Tensor) -> tuple[Tensor | None, ...]:
-        weights, matrices, activated, masks, *kept = ctx.saved_tensors
-        by_pair, shape = weights.t().reshape(-1), matrices.shape[2:]
-        grad_weights, grad_matrices = torch.zeros_like(by_pair), None
-        for pairs, (projected, normal, mean, scale) in zip(
-            ctx.work, zip(*[iter(kept)] * 4, strict=True), strict=True
-        ):
-            n, tokens, each, k = projected.shape
-            own = grad[:, pairs.members].unflatten(1, (-1, each)).transpose(0, 1)
-            products = normal.unflatten(0, (pairs.states, -1)) * own
-            grad_weights[pairs.pairs] = products.sum((2, 4)).flatten()
-            if not ctx.needs_input_grad[1]:
-                continue
-            weighed = pairs.of_cells(by_pair, n).view(pairs.states, -1, 1, each, 1)
-            inner = torch.mul(own, weighed, out=products).flatten(0, 1)
-            if masks is not None:
-                inner *= pairs.of_cells(masks, n).transpose(1, 2)
-            if mean is not None:
-                inner, _, _ = torch.ops.aten.native_layer_norm_backward(
-                    inner, projected, (k,), mean, scale, None, None, (True, False, False)
-                )
-            product = inner.reshape(n, tokens, -1).transpose(1, 2).to(activated.dtype)
-            found = torch.bmm(product, activated[pairs.cells]).view(-1, *shape).to(matrices.dtype)
-            if len(found) == len(by_pair) and isinstance(pairs.pairs, slice):
-                grad_matrices = found
+            hidden, own = activated[pairs.cells], _rows(by_pair, pairs.pairs)
+            if pairs.state is None:
+                stacked = _rows(flat, pairs.pairs)
             else:
-                if grad_matrices is None:
-                    grad_matrices = matrices.new_zeros(len(by_pair), *shape)
-                grad_matrices[pairs.pairs] = found
-        if grad_matrices is not None:
-            grad_matrices = grad_matrices.view(matrices.shape)
-        return grad_weights.view(weights.shape[::-1]).t(), grad_matrices, None, None, None, None
+                stacked = by_state[pairs.state]
+                stacked = stacked if pairs.members is None else stacked.index_select(0, pairs.members)
+            stacked = stacked.reshape(len(hidden), -1, inner)
+            normal = torch.bmm(hidden, stacked.transpose(1, 2)).unflatten(2, (-1, k)).to(weights.dtype)
+            if eps is not None:
+                normal = functional.layer_norm(normal, (k,), eps=eps)
+            if masks is not None:
+                normal = normal * masks[pairs.pairs].unflatten(0, (len(hidden), -1)).transpose(1, 2)
+            if several == 1:
+                total += (own.view(1, -1) @ normal.view(len(hidden), -1)).view(total.shape)
+                continue
+            summands = normal.unflatten(0, (pairs.states, -1)).transpose(1, 2).flatten(2, 3)
+            weighed = summands * own.view(pairs.states, 1, -1, 1)
+            part = weighed.sum(0) if pairs.states > 1 else weighed[0]
+            if pairs.members is None:
+                total += part
+            else:
+                total.index_add_(1, pairs.members, part)
+    return total
 
 
-def _added(
-    total: Float[Tensor, "tokens members k"] | None,
-    several: int,
-    pairs: Pairs,
-    normal: Float[Tensor, "cells tokens each k"],
-    weights: Float[Tensor, "cells each"],
-) -> Float[Tensor, "tokens members k"]:
-    """Return the total with the pairs' weighted outputs added, which may change it."""
-    by_state, of_state = (
-        x.unflatten(0, (pairs.states, -1)) for x in (normal, weights.view(len(normal), 1, -1, 1))
-    )
-    members, gpu = pairs.members, ragged.on_gpu(normal.device)
-    if several == by_state.shape[1] == 1 and len(normal) == pairs.states and total is None:
-        return (weights.view(1, -1) @ normal.view(len(normal), -1)).view(-1, 1, normal.shape[3])
-    if not gpu and isinstance(members, slice) and by_state.shape[1] == 1:
-        total = normal.new_zeros(normal.shape[1], several, normal.shape[3]) if total is None else total
-        for own, weight in zip(by_state, of_state, strict=True):
-            total[:, members].addcmul_(own[0], weight[0])
-        return total
-    new = (by_state * of_state).sum(0).transpose(0, 1).flatten(1, 2)
-    if total is None and isinstance(members, slice) and new.shape[1] == several:
-        return new
-    total = normal.new_zeros(normal.shape[1], several, normal.shape[3]) if total is None else total
-    if isinstance(members, slice):
-        total[:, members] += new
-        return total
-    return total.index_add_(1, members, new)
+def _rows(x: Float[Tensor, "rows ..."], places: Places) -> Float[Tensor, "some ..."]:
+    if places == slice(0, len(x)):
+        return x
+    return x[places] if isinstance(places, slice) else x.index_select(0, places)

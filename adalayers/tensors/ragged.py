@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -89,6 +89,32 @@ def padded(
     places = to_device((~padding).flatten().nonzero().squeeze(1), flat.device)
     padded = flat.new_zeros(padding.numel(), flat.shape[-1]).index_copy(0, places, flat)
     return padded.view(*padding.shape, -1), to_device(padding, flat.device), places
+
+
+def in_padded_groups(
+    flat: Float[Tensor, "tokens k"],
+    lengths: Int[Tensor, " batch"],
+    most: int,
+    run: Callable[[Tensor, Tensor | None, Tensor], Tensor],
+    *,
+    per_token: bool,
+) -> Tensor:
+    """Return what `run` gives of ragged sequences, neighbours padded together: a row of each, or of each real token.
+
+    Args:
+        lengths: On the CPU, best sorted.
+        most:    Tokens of padding that a group may have.
+        run:     Called with [batch, time, k], where it is padding (`padded`), and lengths.
+    """
+    groups, sizes = length_groups(lengths, most)
+    found = []
+    for part, group in zip(flat.split(sizes), groups, strict=True):
+        rows, padding, places = padded(part, group)
+        given = run(rows, padding, group)
+        if per_token:
+            given = given.flatten(0, 1)
+        found.append(given if places is None or not per_token else given.index_select(0, places))
+    return torch.cat(found) if found[1:] else found[0]
 
 
 def stretched_rows(lengths: np.ndarray, to: np.ndarray) -> np.ndarray:

@@ -12,7 +12,7 @@ import math
 import pickle
 import time
 import zipfile
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -38,7 +38,7 @@ from adalayers.tensors.cpu_dropout import draw_from
 from adalayers.tensors.seeds import stream
 from adalayers.training.cost import Operations, cost, epoch_cost, operations
 from adalayers.training.evaluation import evaluate, variant_scores
-from adalayers.training.optimisers import Schedule, Trained
+from adalayers.training.optimisers import Trained
 from adalayers.training.steps import TRAIN, Pace, Request, Steps, ask
 from adalayers.training.together import finished
 
@@ -96,10 +96,10 @@ class Outcome:
 
 @dataclass(kw_only=True)
 class Progress:
-    """Where training stands: what a checkpoint holds next to model, optimiser and schedule.
+    """Where training stands: what a checkpoint holds next to the model and what its optimiser keeps.
 
     begun: the epoch after which the present round began; a fusion that refits starts another round
-    stale: evaluations in a row without a better score
+    stale: evaluations in a row without a better score; halved: how often the learning rates were for that
     row:   the trial's columns as of the best epoch; best_model: its parameters
     operations: of all epochs, computed; read_to: layers of the base model run so far
     """
@@ -108,6 +108,7 @@ class Progress:
     begun: int = 0
     step: int = 0
     stale: int = 0
+    halved: int = 0
     seconds: float = 0.0
     operations: float = 0.0
     read_to: int = 0
@@ -192,14 +193,7 @@ class Trainer:
         self._counted: dict[tuple[State, ...], Operations] = {}
         weights = data.kind.class_weights(config.class_weights, data.gold(self.data.splits["train"]))
         self.class_weights = None if weights is None else np.array(weights)
-        self._total = 0.0
-        self._start_round()
-
-    def _start_round(self) -> None:
-        train = self.data.splits["train"]
-        steps = self.config.epochs * math.ceil(len(train.trainable) / self.config.batch_size)
         self.trained = Trained(self.config, self.model)
-        self.schedule = Schedule(self.config, steps)
 
     def steps(
         self,
@@ -223,20 +217,22 @@ class Trainer:
         """Return the examples of the batches of this epoch."""
         return self.data.splits[TRAIN].shuffled(self.config.batch_size, self.seed, self.progress.epoch)
 
-    def took(self, steps: int, total: float, points: Sequence[tuple[int, float, dict[str, float]]]) -> None:
-        """Note what came of some steps of this epoch.
+    def rate_factor(self, later: int = 0) -> float:
+        """Return what the rates of the next step are multiplied by, or of one so many steps later."""
+        config, progress = self.config, self.progress
+        if config.schedule == "plateau":
+            return float(0.5**progress.halved)
+        of_epoch = math.ceil(len(self.data.splits[TRAIN].trainable) / config.batch_size)
+        steps, taken = config.epochs * of_epoch, progress.step + later - progress.begun * of_epoch
+        rising = max(1, round(config.warmup * steps))
+        return min((taken + 1) / rising, max(0.0, (steps - taken) / max(1, steps - rising + 1)))
 
-        Args:
-            steps:  How many they were.
-            total:  The sum over them of the mean objective, times the examples of the batch.
-            points: (after how many of them, after which share of the epoch, the fusion's diagnostics).
-        """
-        for later, share, diagnostics in points:
-            point = self._point(self.progress.epoch - 1 + share, diagnostics, later)
+    def took(self, steps: int, noted: Mapping[int, dict[str, float]]) -> None:
+        """Note what came of an epoch: how many steps, and the fusion's diagnostics after some of them."""
+        for done, diagnostics in noted.items():
+            point = self._point(self.progress.epoch - 1 + done / steps, diagnostics, done)
             self.progress.history.append(point)
         self.progress.step += steps
-        self.schedule.after_steps(steps)
-        self._total += total
 
     def _train(self, on_evaluation: Callable[[Evaluation], None], checkpoint: Folder | None) -> Steps[None]:
         """Train until the epochs are used up or validation stops improving, from where training stands."""
@@ -248,7 +244,7 @@ class Trainer:
             if type(self.model.fusion).fit is not Fusion.fit:  # it looked at all of them
                 progress.read_to = self.model.shape.depth(states)
             self.model.prepare_training()
-            self._start_round()
+            self.trained = Trained(self.config, self.model)
             progress.history.append(self._point(0.0, self.model.fusion.diagnostics()))
         while True:
             while not self._round_is_over():
@@ -262,8 +258,9 @@ class Trainer:
             self.model.load_state_dict(progress.best_model)
             if not self.model.fusion.refit():
                 break
-            progress.begun, progress.stale, progress.best = progress.epoch, 0, -math.inf
-            self._start_round()
+            progress.begun, progress.best = progress.epoch, -math.inf
+            progress.stale = progress.halved = 0
+            self.trained = Trained(self.config, self.model)
 
     def _outcome(self, *, test: bool, variants: Sequence[Variant]) -> Steps[Outcome]:
         """Return the trial's results with the best model, once it is trained."""
@@ -315,7 +312,8 @@ class Trainer:
             progress.best, progress.stale = score, 0
             progress.best_model = {name: tensor.clone() for name, tensor in self.model.state_dict().items()}
             progress.row = {"best_epoch": progress.epoch, **scores, **fusion.summary()}
-        self.schedule.after_evaluation(score)
+        if progress.stale and progress.stale % self.config.lr_patience == 0:
+            progress.halved += 1
         return {**point, **fusion.summary(), "best": progress.best}
 
     def _count_operations(self, *, evaluated: bool) -> None:
@@ -336,9 +334,8 @@ class Trainer:
             stream(self.seed, "dropout", self.progress.epoch)
         )  # the same after a resume
         self.model.train()
-        self._total = 0.0
-        yield from ask(self, TRAIN, self.progress.epoch)
-        return self._total / len(self.data.splits[TRAIN].trainable)
+        total = yield from ask(self, TRAIN, self.progress.epoch)
+        return total / len(self.data.splits[TRAIN].trainable)
 
     def _point(self, epoch: float, diagnostics: dict[str, float], later: int = 0) -> dict[str, float]:
         """Return a row of history without scores: where training stands so many steps later, and diagnostics.
@@ -346,7 +343,7 @@ class Trainer:
         `round` is there from the second on, which a fusion that refits has.
         """
         again = {"round": 2.0} if self.progress.begun else {}
-        rate = self.trained.groups[0][1] * self.schedule.factor(later)
+        rate = self.trained.groups[0][1] * self.rate_factor(later)
         return {"epoch": float(epoch), "step": self.progress.step + later, **again, "lr": rate, **diagnostics}
 
     def _row(self) -> dict[str, Cell]:
@@ -362,7 +359,6 @@ class Trainer:
         state = {
             "model": self.model.state_dict(),
             "trained": self.trained.state_dict(),
-            "schedule": self.schedule.state_dict(),
             "progress": vars(self.progress),
         }
         # Of a view all would be saved that it is a view of.
@@ -377,7 +373,8 @@ class Trainer:
             raise ValueError("its checksum is wrong")
         state = torch.load(io.BytesIO(data), map_location=self.device, weights_only=True)
         self.model.load_state_dict(state["model"])
-        self._start_round()  # a fusion that refitted trains other parameters than at its start
+        self.trained = Trained(
+            self.config, self.model
+        )  # a fusion that refitted trains other parameters than at its start
         self.trained.load_state_dict(state["trained"])
-        self.schedule.load_state_dict(state["schedule"])
         self.progress = Progress(**state["progress"])

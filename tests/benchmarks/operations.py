@@ -149,11 +149,11 @@ class InMemory:
     def rows(self, examples: np.ndarray) -> np.ndarray:
         return ragged.ragged_rows(self._starts[examples], self.lengths[examples])
 
-    def at(self, rows: torch.Tensor, states: Any, device: torch.device) -> Any:
-        return Lazy(states, lambda state: self._state.index_select(0, rows))
+    def at(self, rows: np.ndarray, states: Any, device: torch.device) -> Any:
+        return Lazy(states, lambda state: self._state.index_select(0, torch.from_numpy(rows)))
 
     def read(self, examples: np.ndarray, states: Any, device: torch.device) -> Any:
-        return self.at(torch.from_numpy(self.rows(examples)), states, device)
+        return self.at(self.rows(examples), states, device)
 
 
 def made_trial_data(kind: Head, lengths: np.ndarray) -> TrialData:

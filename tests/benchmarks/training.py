@@ -121,7 +121,7 @@ def head_step(
 
     def step() -> None:
         loss = torch.nn.functional.cross_entropy(model(states, batch), labels)
-        optimiser.step(torch.autograd.grad(loss, trained.parameters), [1.0], factor)
+        optimiser.step([own[None] for own in torch.autograd.grad(loss, trained.parameters)], factor)
 
     model.train()
     return interleaved({"products": products, "step": step}, repeats)

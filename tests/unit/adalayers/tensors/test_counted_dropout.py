@@ -4,13 +4,13 @@ import numpy as np
 import pytest
 import torch
 
-from adalayers.tensors.counted_dropout import Draws, factors, hashed
+from adalayers.tensors.counted_dropout import factors, hashed, row_keys
 
-EXAMPLES = np.arange(500)
+EXAMPLES, STEP = np.arange(500), (1, 2, 3)
 
 
-def dropped(draws, where="head", examples=EXAMPLES, p=0.3, shape=(64,), tokens=0):
-    return masks(draws.keys(where, examples, tokens), [p], shape)[0] == 0
+def dropped(step=STEP, where="head", examples=EXAMPLES, p=0.3, shape=(64,), tokens=0):
+    return masks(row_keys(step, where, examples, tokens), [p], shape)[0] == 0
 
 
 def masks(keys, ps, shape):
@@ -19,7 +19,7 @@ def masks(keys, ps, shape):
 
 
 def test_a_share_of_p_is_dropped_and_the_rest_scaled():
-    given = masks(Draws(1, 2, 3).keys("head", EXAMPLES), [0.0, 0.1, 0.5], (64,))
+    given = masks(row_keys(STEP, "head", EXAMPLES), [0.0, 0.1, 0.5], (64,))
     for p, own in zip((0.0, 0.1, 0.5), given, strict=True):
         assert float((own == 0).float().mean()) == pytest.approx(p, abs=4 * 0.5 / 32000**0.5)
         assert float(own.max()) == pytest.approx(1 / (1 - p), rel=1e-4)
@@ -27,17 +27,16 @@ def test_a_share_of_p_is_dropped_and_the_rest_scaled():
 
 
 def test_neither_order_nor_padding_nor_other_examples_change_what_is_dropped():
-    draws, order = Draws(1, 2, 3), EXAMPLES[::-3]
-    whole = dropped(draws, shape=(20, 8))
-    assert torch.equal(dropped(draws, examples=order, shape=(12, 8)), whole[order.tolist()][:, :12])
+    order = EXAMPLES[::-3]
+    whole = dropped(shape=(20, 8))
+    assert torch.equal(dropped(examples=order, shape=(12, 8)), whole[order.tolist()][:, :12])
 
 
 @pytest.mark.parametrize("shape", [(64,), (8, 16, 16)])
 def test_neighbours_are_not_correlated(shape):
-    places = [(1, 2, 3), (2, 2, 3), (1, 3, 3), (1, 2, 4), (1, 3, 2)]
-    masks = [dropped(Draws(*place), p=0.5, shape=shape) for place in places]
-    masks += [dropped(Draws(1, 2, 3), "mix/1", p=0.5, shape=shape)]
-    masks += [dropped(Draws(1, 2, 3), p=0.5, shape=shape, tokens=1)]
+    steps = [STEP, (2, 2, 3), (1, 3, 3), (1, 2, 4), (1, 3, 2)]
+    masks = [dropped(step, p=0.5, shape=shape) for step in steps]
+    masks += [dropped(where="mix/1", p=0.5, shape=shape), dropped(p=0.5, shape=shape, tokens=1)]
     flat = torch.stack([mask.flatten().float() for mask in masks])
     flat = torch.cat([flat, *(flat[:1].roll(away, 1) for away in (1, 2, 8, 16, 64, 2048))])
     apart = torch.corrcoef(flat).fill_diagonal_(0)

@@ -48,7 +48,7 @@ def test_products_are_counted_as_by_hand(data):
     found = operations(model, data)
     assert found.forward == pytest.approx(2 * (project + mix + attention + classify))
     # Nothing is passed back into frozen hidden states: their projections take one product backwards, the rest two.
-    assert found.training == pytest.approx(2 * (2 * project + 3 * (attention + classify)), rel=0.02)
+    assert found.training == pytest.approx(2 * (2 * project + 3 * (mix + attention + classify)), rel=0.02)
 
 
 def test_a_mix_at_its_own_width_costs_every_hidden_state_it_adds_up(data):

@@ -2,6 +2,7 @@
 
 from unittest import mock
 
+import numpy as np
 import pandas as pd
 import pytest
 import torch
@@ -10,7 +11,7 @@ from adalayers.config import trial_config
 from adalayers.models.several import FusionModels
 from adalayers.storage.folder import Folder
 from adalayers.tensors import cpu_attention, ragged
-from adalayers.training import members, together
+from adalayers.training import members
 from adalayers.training.members import Members
 from adalayers.training.steps import SharedClock, in_turn
 from adalayers.training.together import Together
@@ -70,13 +71,13 @@ def double():
 @pytest.fixture
 def steps(monkeypatch):
     """How often a step was taken as one."""
-    counted, step = mock.Mock(), Members._step
+    counted, gradients = mock.Mock(), Members.gradients
 
     def noted(self, *given):
         counted(self)
-        return step(self, *given)
+        return gradients(self, *given)
 
-    monkeypatch.setattr(Members, "_step", noted)
+    monkeypatch.setattr(Members, "gradients", noted)
     return counted
 
 
@@ -93,7 +94,7 @@ def test_all_arms_in_double_precision_equal_the_trials_alone(kind, optimiser, do
 @pytest.mark.parametrize("kind", ["sequence", "token"])
 def test_trials_of_different_seeds_are_padded_and_masked(kind, double, steps):
     arms = [{**arm, "seed": seed} for arm in (ARMS[1], ARMS[5], ARMS[8]) for seed in (1, 2)]
-    group = trained(arms, kind, several=Together())
+    group = trained(arms, kind, several=Together(counted=True))
     assert {len(call.args[0].trainers) for call in steps.mock_calls} == {6}
     for outcome, wanted in zip(group, trained(arms, kind), strict=True):
         assert_close(outcome, wanted, 1e-9)
@@ -193,34 +194,28 @@ def test_a_group_that_is_interrupted_goes_on_to_the_same_numbers(tmp_path):
         assert_close(outcome, wanted, 1e-4)
 
 
-def test_where_memory_does_not_hold_a_group_its_halves_are_passed(monkeypatch, capsys, steps):
-    wanted, forward = trained(ARMS), FusionModels.forward
-
-    def at_most_three(model, values, batches):
-        if len(values[0]) > 3:
-            raise torch.OutOfMemoryError("CUDA out of memory. Tried to allocate 2 GiB")
-        return forward(model, values, batches)
-
-    monkeypatch.setattr(FusionModels, "forward", at_most_three)
-    for outcome, alone in zip(trained(ARMS, several=Together()), wanted, strict=True):
-        assert_close(outcome, alone, 1e-4)
-    assert "it is passed for 2 at a time" in capsys.readouterr().err
-
-
-def test_after_it_dropout_is_what_it_is_alone(monkeypatch, double):
-    """The batch that was too much is passed again in the same way: what is dropped does not depend on free memory."""
-    arms = [{**arm, "dropout": 0.3, "projection_dropout": 0.2} for arm in ARMS[:4]]
+def test_a_batch_of_a_group_beyond_memory_is_passed_in_parts(monkeypatch, capsys, double):
+    """What is dropped does not depend on free memory: words of one example are dropped as before."""
+    arms = [
+        {**arm, "dropout": 0.3, "projection_dropout": 0.2, "seed": seed}
+        for arm in ARMS[:2]
+        for seed in (1, 2)
+    ]
     alone = [trained([arm], several=Together(counted=True))[0] for arm in arms]
     forward = FusionModels.forward
 
-    def at_most_two(model, values, batches):
-        if len(values[0]) > 2:
+    def at_most_six(model, values, batches):
+        examples, tokens = np.sum([(n, n * time) for n, time in batches.groups], axis=0)
+        if examples > 6 if batches.training else tokens > 300:
             raise torch.OutOfMemoryError("CUDA out of memory. Tried to allocate 2 GiB")
         return forward(model, values, batches)
 
-    monkeypatch.setattr(FusionModels, "forward", at_most_two)
+    monkeypatch.setattr(FusionModels, "forward", at_most_six)
     for outcome, wanted in zip(trained(arms, several=Together(counted=True)), alone, strict=True):
         assert_close(outcome, wanted, 1e-9)
+    said = capsys.readouterr().err
+    assert "it is passed 4 at a time from now on" in said
+    assert "it is passed 2 at a time from now on" in said, "where an evaluation needs more"
 
 
 def test_hidden_states_are_computed_in_their_own_type(monkeypatch):
@@ -237,30 +232,6 @@ def test_hidden_states_are_computed_in_their_own_type(monkeypatch):
     monkeypatch.setattr(features, "read", noted)
     trained(ARMS[:2], several=Together(), data=data)
     assert reduced == {False}
-
-
-def test_a_group_takes_as_many_as_a_gpus_memory_holds(monkeypatch, steps):
-    data = made_data(sizes=(64, 16, 16))
-    one = Trainer(trial_config(**SMALL), data, seed=1, device=torch.device("cpu"))
-    wider = Trainer(trial_config(**{**SMALL, "k": 16}), data, seed=1, device=torch.device("cpu"))
-    assert together.member_bytes(wider) > 1.9 * together.member_bytes(one) > 4 * 5 * one.model.n_parameters()
-    monkeypatch.setattr(together, "fitting", mock.Mock(return_value=3))
-    trained(ARMS[:5], several=Together(counted=True))
-    assert {len(call.args[0].trainers) for call in steps.mock_calls} == {2, 3}
-
-
-def test_what_fits_follows_from_free_memory(monkeypatch):
-    data = made_data(sizes=(64, 16, 16))
-    trainer = Trainer(trial_config(**SMALL), data, seed=1, device=torch.device("cpu"))
-    trainer.device = torch.device("cuda")
-    each = together.member_bytes(trainer)
-    # What this process has freed and not given back is free too.
-    for name, amount in (("memory_reserved", 3 * each), ("memory_allocated", 2 * each)):
-        monkeypatch.setattr(torch.cuda, name, mock.Mock(return_value=amount))
-    for free, fits in ((7.1, 5), (0.1, 1), (1e6, 64)):
-        said = mock.Mock(return_value=((free - 1) * each, 2 * free * each))
-        monkeypatch.setattr(torch.cuda, "mem_get_info", said)
-        assert together.fitting(trainer) == fits
 
 
 def test_a_member_that_diverges_changes_no_other(double):

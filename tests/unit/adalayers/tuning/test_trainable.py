@@ -49,14 +49,14 @@ def at_step(monkeypatch):
     """Return what lets a step, by its number in all, raise an error."""
 
     def at_step(number, error):
-        steps, whole = itertools.count(1), Members._step
+        steps, whole = itertools.count(1), Members.gradients
 
         def step(*given):
             if next(steps) == number:
                 raise error
             return whole(*given)
 
-        monkeypatch.setattr(Members, "_step", step)
+        monkeypatch.setattr(Members, "gradients", step)
 
     return at_step
 
