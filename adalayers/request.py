@@ -71,6 +71,12 @@ class DataRequest:
         metavar="NAME",
         several=True,
     )
+    group_column: str | None = flag(
+        "column of documents, authors, prompts: rows of one value stay in one split, and intervals over examples draw "
+        "them together",
+        metavar="NAME",
+        later=True,
+    )
     splits: tuple[str, ...] = flag(
         "which file, or folder of the dataset's, is which split, where names do not tell; validation=10%% cuts it from "
         "train; none for none",

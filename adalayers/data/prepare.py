@@ -191,6 +191,7 @@ def prepare(request: DataRequest, *, weights: bool = True) -> Prepared:
         data_dir=request.data_dir,
         text_column=request.text_column,
         label_column=request.label_column,
+        group_column=request.group_column,
         metric=request.metric,
         metrics=dict(request.metrics),
         splits=request.splits,
@@ -233,7 +234,14 @@ def _require_embeddings(source: BackboneSource, encoded: Mapping[str, Encoded]) 
 def split_data(split: Split, encoded: Encoded, features: Features, *, pooled: bool = False) -> SplitData:
     """Return a split's labels and tokens next to its features, which are of tokens or, `pooled`, one of a sequence."""
     return SplitData(
-        features, split.flat_labels, split.index, encoded.word_starts, encoded.word_offsets, encoded, pooled
+        features,
+        split.flat_labels,
+        split.index,
+        encoded.word_starts,
+        encoded.word_offsets,
+        encoded,
+        pooled,
+        split.groups,
     )
 
 

@@ -85,6 +85,7 @@ class SplitData:
         word_offsets: For tokens: int64 [n + 1], example i owns the words word_offsets[i]..word_offsets[i + 1].
         tokens: Token ids of the same examples, for methods that run the backbone themselves.
         pooled: Whether the features give one vector of each sequence, as if it had one token.
+        groups: int64 [n], of examples that belong together; None where nothing says.
     """
 
     features: Features
@@ -94,6 +95,7 @@ class SplitData:
     word_offsets: np.ndarray | None = None
     tokens: Encoded | None = None
     pooled: bool = False
+    groups: np.ndarray | None = None
 
     def __len__(self) -> int:
         return len(self.index)

@@ -48,7 +48,8 @@ class CaseData:
         require_base_model(self.prepared.source, f"that reads {reference} too")
         if reference == request.dataset:
             return self.prepared
-        return prepare(replace(request, dataset=reference, text_column=None, label_column=None, metric=None))
+        own = dict.fromkeys(("text_column", "label_column", "group_column", "metric"))
+        return prepare(replace(request, dataset=reference, **own))
 
     @property
     def key(self) -> JsonObject:

@@ -23,8 +23,8 @@ from adalayers.storage.folder import Folder
 from adalayers.tasks.task import Task
 from adalayers.tensors.ragged import sequence_means
 
-Predicted = Mapping[str, np.ndarray]
-"""By split, predictions [items]."""
+Predicted = Mapping[str, tuple[np.ndarray, np.ndarray]]
+"""By split, predictions and their probabilities, each [items]."""
 
 PREFIXES = {"validation": "val", "test": "test"}
 """The splits that are scored, and how their scores begin."""
@@ -57,8 +57,8 @@ def _scores(name: str, task: Task, data: TrialData) -> Scores:
         predicted = REFERENCES[name](task, data)
     return {
         f"{PREFIXES[role]}/{score}": value
-        for role, predictions in (predicted or {}).items()
-        for score, value in task.kind.scores(task.gold(role), predictions).items()
+        for role, (predictions, probabilities) in (predicted or {}).items()
+        for score, value in task.kind.scores(task.gold(role), predictions, probabilities).items()
     }
 
 
@@ -70,7 +70,7 @@ def _majority(task: Task, data: TrialData) -> Predicted:
     """Return the most frequent label of train for all; of numbers their mean."""
     labels = task.gold("train").labels
     answer = labels.mean() if _numbers(labels) else np.bincount(labels).argmax()
-    return {role: np.full_like(task.gold(role).labels, answer) for role in _scored_splits(task)}
+    return {role: _certain(np.full_like(task.gold(role).labels, answer)) for role in _scored_splits(task)}
 
 
 def _frequent_tag(task: Task, data: TrialData) -> Predicted | None:
@@ -84,9 +84,13 @@ def _frequent_tag(task: Task, data: TrialData) -> Predicted | None:
     unseen = (once or sum(tags.values(), Counter())).most_common(1)[0][0]
     answers = {word: of_word.most_common(1)[0][0] for word, of_word in tags.items()}
     return {
-        role: np.array([answers.get(word, unseen) for word in _words(task, role)], dtype=np.int64)
+        role: _certain(np.array([answers.get(word, unseen) for word in _words(task, role)], dtype=np.int64))
         for role in _scored_splits(task)
     }
+
+
+def _certain(predictions: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    return predictions, np.ones(len(predictions))
 
 
 def _without_texts(data: TrialData) -> bool:
@@ -171,10 +175,15 @@ def _linear(task: Task, read: Mapping[str, tuple[Any, np.ndarray]], labels: np.n
         predicted = {}
         for role in _scored_splits(task):
             gold = task.gold(role).labels
-            predicted[role] = np.full_like(gold, task.kind.truncated_prediction(task.label_names))
             features, rows = read[role]
-            predicted[role][rows] = model.predict(features)
-        score = task.kind.scores(task.gold("validation"), predicted["validation"])[task.metric]
+            predictions, probabilities = _certain(
+                np.full_like(gold, task.kind.truncated_prediction(task.label_names))
+            )
+            predictions[rows] = model.predict(features)
+            if not numbers:
+                probabilities[rows] = model.predict_proba(features).max(axis=1)
+            predicted[role] = predictions, probabilities
+        score = task.kind.scores(task.gold("validation"), *predicted["validation"])[task.metric]
         if best is None or score > best[0]:
             best = score, predicted
     return best[1] if best else None

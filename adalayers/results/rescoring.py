@@ -77,8 +77,9 @@ def contradicted(
         strict: Whether a score that does not follow from predictions is one of these things too.
     """
     gold, said = (answers(predictions[name]).tolist() for name in ("label", "prediction"))
+    sure = predictions["score"].to_numpy(dtype=float) if "score" in predictions else None
     try:
-        scores = KINDS[kind].rescored(gold, said, labels) if kind in KINDS else None
+        scores = KINDS[kind].rescored(gold, said, labels, sure) if kind in KINDS else None
     except ValueError as error:
         yield f"its predictions of {SPLITS[split]} cannot be scored ({error})"
         return

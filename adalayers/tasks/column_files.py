@@ -18,7 +18,7 @@ _BLANKS = re.compile(r"[ \t]+")
 
 def columns(
     file: DataFile, text: str
-) -> tuple[dict[str, list[list[str]] | list[int]], np.ndarray, tuple[str, str]]:
+) -> tuple[dict[str, list[list[str]] | list[str]], np.ndarray, tuple[str, str]]:
     """Read a column file.
 
     Args:
@@ -26,9 +26,9 @@ def columns(
         text: What it holds.
 
     Returns:
-        By the column's number, "0" the first, the lists of a sentence each, and under "document" the number of each
-        sentence's document, where the file names documents; the line on which each sentence begins; and the columns of
-        words and of tags: the first that does not count the words, and the last.
+        By the column's number, "0" the first, the lists of a sentence each, and under "document" the file and number of
+        each sentence's document, where the file names documents; the line on which each sentence begins; and the
+        columns of words and of tags: the first that does not count the words, and the last.
 
     Raises:
         BadInput: If lines have different numbers of columns, or it is no column file.
@@ -56,14 +56,14 @@ def columns(
     if not kept:
         raise BadInput(f"wanted sentences in {file.name}, which has none; fill it")
     _require_columns(file, [sentence for sentence, _ in kept], width)
-    by_column: dict[str, list[list[str]] | list[int]] = {
+    by_column: dict[str, list[list[str]] | list[str]] = {
         str(i): [[fields[i] for _, fields in sentence] for sentence, _ in kept] for i in range(width)
     }
     counted = width > 2 and all(
         fields[0] == str(i) for sentence, _ in kept for i, (_, fields) in enumerate(sentence, 1)
     )
     if documents[-1]:
-        by_column[DOCUMENT] = [document for _, document in kept]
+        by_column[DOCUMENT] = [f"{file.name} {document}" for _, document in kept]
     begins = np.array([sentence[0][0] for sentence, _ in kept])
     return by_column, begins, ("1" if counted else "0", str(width - 1))
 

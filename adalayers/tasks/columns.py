@@ -131,6 +131,31 @@ def labelled(
     return read, label_names, kind, (*text, label), notes
 
 
+def groups(sources: Mapping[str, tuple[Any, np.ndarray]], column: str, dataset: str) -> dict[str, np.ndarray]:
+    """Return a number per value of a column, int64 [n] by role, the same for the same value in all splits.
+
+    Args:
+        sources: By role, its source split and the rows [n] that are used.
+        column: The column.
+        dataset: What messages call it.
+
+    Raises:
+        BadInput: If a split lacks the column, or a row a value of it.
+    """
+    numbers: dict[Any, int] = {}
+    found = {}
+    for role, (table, rows) in sources.items():
+        if column not in table.column_names:
+            raise unknown(f"column of {role} of {dataset}", column, table.column_names)
+        values = [str(value).strip() for value in _values(table.select(rows), column, dataset)]
+        if not {"", "None", "nan"}.isdisjoint(values):
+            raise BadInput(
+                f"wanted a value of {column!r} in every row of {role} of {dataset}, got none; fill it"
+            )
+        found[role] = np.array([numbers.setdefault(value, len(numbers)) for value in values])
+    return found
+
+
 def _unlabelled_rows(
     train: Any, label: str, dataset: str, *, per_word: bool
 ) -> Callable[[Sequence[Any]], list[int]]:

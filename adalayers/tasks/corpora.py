@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import fnmatch
+import logging
 from collections.abc import Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass
 from pathlib import Path
@@ -13,6 +15,8 @@ from adalayers.storage import hub
 from adalayers.tasks import files, tables
 from adalayers.tasks.files import Source, Wanted
 from adalayers.tasks.tables import Tables
+
+logger = logging.getLogger(__name__)
 
 EMBEDDED = "embedded"
 """The source of datasets that lie in the package."""
@@ -169,6 +173,8 @@ def _read_folder(name: DatasetName, folder: Path, asked: Wanted) -> Corpus:
             f"named by split (train..., validation..., test...) and format ({', '.join(files.FORMS)}), or that of "
             "save_to_disk"
         )
+    if not asked.names:
+        sources = _of_config(name, folder, sources)
     roles, unused = files.assign(str(folder), sources, asked, root=folder, known=_known(name))
     for source in roles.values():
         files.require_whole(source)
@@ -197,6 +203,62 @@ def _read_folder(name: DatasetName, folder: Path, asked: Wanted) -> Corpus:
         ),
         asked.share,
     )
+
+
+def _of_config(name: DatasetName, folder: Path, sources: Sequence[Source]) -> Sequence[Source]:
+    """Return the sources of the config that was asked for, as the README tells configs apart, or folders' names do.
+
+    Raises:
+        BadInput: If the folder is of several configs, or of others, so that it is not plain which is meant.
+    """
+    stated = _stated_configs(folder)
+    if name.config is None:
+        if len(stated) < 2 or "default" in stated:
+            return _matching(sources, stated.get("default", ())) or sources
+    elif name.config in stated:
+        return _matching(sources, stated[name.config])
+    elif name.name == folder.name:
+        return sources
+    inside = {part for source in sources for part in source.name.split("/")[:-1] if not files.roles_in(part)}
+    there = sorted({*stated} - {"default"} or inside - {"data"})
+    if name.config in there:
+        return [source for source in sources if name.config in source.name.split("/")[:-1]]
+    if not there or name.config == folder.name:
+        return sources
+    raise BadInput(
+        f"wanted {f'config {name.config!r}' if name.config else 'one config'} in {str(folder)!r}, which has "
+        f"{listed(there)}; name one after the id (id:config), or its files with --splits"
+    )
+
+
+def _stated_configs(folder: Path) -> dict[str, tuple[str, ...]]:
+    """Return the configs that a clone's README names, each with patterns of its files; the one by default, so named."""
+    from huggingface_hub import metadata_load
+
+    readme = folder / "README.md"
+    configs: dict[str, tuple[str, ...]] = {}
+    try:
+        card = (metadata_load(readme) if readme.is_file() else None) or {}
+        for config in card.get("configs") or []:
+            given = config.get("data_files") or f"{config['data_dir']}/*"
+            items = [given] if isinstance(given, str) else given
+            paths = [item["path"] if isinstance(item, dict) else item for item in items]
+            patterns = tuple(path for one in paths for path in ([one] if isinstance(one, str) else one))
+            configs[str(config["config_name"])] = patterns
+            if config.get("default"):
+                configs["default"] = patterns
+    except Exception as error:  # whatever a user's README makes of YAML
+        logger.warning(f"what {readme} says of configs is not read: {hub.first_line(error)}")
+        return {}
+    return configs
+
+
+def _matching(sources: Sequence[Source], patterns: Sequence[str]) -> list[Source]:
+    return [
+        source
+        for source in sources
+        if any(fnmatch.fnmatch(file.name, pattern) for file in source.files[:1] for pattern in patterns)
+    ]
 
 
 def _read_hub(name: DatasetName, what: str) -> dict[str, Any]:

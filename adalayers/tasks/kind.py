@@ -170,8 +170,16 @@ class TaskKind(ABC):
         return 0
 
     @abstractmethod
-    def scores(self, gold: Gold, predictions: np.ndarray) -> dict[str, float]:
-        """Return all `metrics` of predictions [items], and what other scores there are, by name."""
+    def scores(
+        self, gold: Gold, predictions: np.ndarray, probabilities: np.ndarray | None = None
+    ) -> dict[str, float]:
+        """Return scores by name: all `metrics` that are defined for these labels, and what others there are.
+
+        Args:
+            gold: The labels.
+            predictions: [items].
+            probabilities: Of the predictions, [items]; None leaves out the scores that follow from them.
+        """
 
     def metrics_of(self, label_names: tuple[str, ...]) -> tuple[str, ...]:
         """Return the names of scores that can select a model on a task with these labels."""
@@ -196,7 +204,11 @@ class TaskKind(ABC):
         """Return labels or predictions [items] by example, for `predictions.parquet`: a text, or one per word."""
 
     def rescored(
-        self, labels: Sequence[Any], predictions: Sequence[Any], names: Sequence[str]
+        self,
+        labels: Sequence[Any],
+        predictions: Sequence[Any],
+        names: Sequence[str],
+        probabilities: np.ndarray | None = None,
     ) -> dict[str, float] | None:
         """Return the scores that rows of `predictions.parquet` give: what `as_text` wrote, read again.
 
@@ -204,6 +216,7 @@ class TaskKind(ABC):
             labels: A text per example, or a tuple of a text per word.
             predictions: The same.
             names: Names of the classes.
+            probabilities: [rows], of the predictions, where known.
 
         Returns:
             Scores by name, of those that `scores` gives; None where a kind does not say how its texts are read.

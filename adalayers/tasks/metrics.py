@@ -76,13 +76,20 @@ class Metric(ABC):
         METRICS.setdefault(self.name, self)
 
     @abstractmethod
-    def count(self, labels: Sequence[Any], predictions: Sequence[Any], names: Sequence[str]) -> Counts:
+    def count(
+        self,
+        labels: Sequence[Any],
+        predictions: Sequence[Any],
+        names: Sequence[str],
+        probabilities: np.ndarray | None = None,
+    ) -> Counts:
         """Return what the score follows from, of each row of `predictions.parquet`.
 
         Args:
             labels: A text, or a tuple of a text per word, of each row.
             predictions: The same.
             names: Names of the classes.
+            probabilities: [rows], of the predictions.
 
         Raises:
             ValueError: Where they do not fit each other.
@@ -130,7 +137,13 @@ class CountedMetric(Metric):
     of_rows: Callable[[Sequence[Any], Sequence[Any], Sequence[str]], Counts]
     of_sums: Callable[[np.ndarray, np.ndarray, np.ndarray, int], np.ndarray]
 
-    def count(self, labels: Sequence[Any], predictions: Sequence[Any], names: Sequence[str]) -> Counts:
+    def count(
+        self,
+        labels: Sequence[Any],
+        predictions: Sequence[Any],
+        names: Sequence[str],
+        probabilities: np.ndarray | None = None,
+    ) -> Counts:
         return self.of_rows(labels, predictions, names)
 
     def resampled(self, counts: Counts, weights: np.ndarray) -> np.ndarray:
@@ -155,7 +168,13 @@ class NumberMetric(Metric):
     of: Callable[[np.ndarray, np.ndarray, np.ndarray], np.ndarray]
     weights_at_once: ClassVar[int] = 1_000_000  # several tables are as large
 
-    def count(self, labels: Sequence[Any], predictions: Sequence[Any], names: Sequence[str]) -> Counts:
+    def count(
+        self,
+        labels: Sequence[Any],
+        predictions: Sequence[Any],
+        names: Sequence[str],
+        probabilities: np.ndarray | None = None,
+    ) -> Counts:
         gold, predicted = (np.array(texts, dtype=float)[None] for texts in (labels, predictions))
         return Counts(gold, predicted, predicted, 1)
 
@@ -166,6 +185,29 @@ class NumberMetric(Metric):
     def score(self, labels: np.ndarray, predictions: np.ndarray) -> float:
         """Return the score of numbers, each [n]."""
         return float(self.of(labels, predictions, np.ones((1, len(labels))))[0])
+
+
+@dataclass(frozen=True, kw_only=True)
+class RankMetric(NumberMetric):
+    """A score of how well the probability of the second of two classes sorts examples: labels are 0 and 1."""
+
+    def count(
+        self,
+        labels: Sequence[Any],
+        predictions: Sequence[Any],
+        names: Sequence[str],
+        probabilities: np.ndarray | None = None,
+    ) -> Counts:
+        if len(names) != 2 or probabilities is None:
+            raise ValueError(f"{self.name} needs two classes and the probabilities of predictions")
+        gold, said = (np.array([text == names[1] for text in texts]) for texts in (labels, predictions))
+        second = of_second(said, probabilities)[None]
+        return Counts(gold.astype(float)[None], second, second, 1)
+
+
+def of_second(predictions: np.ndarray, probabilities: np.ndarray) -> np.ndarray:
+    """Return the probability of the second of two classes from predictions, 0 or 1, and theirs, all [n]."""
+    return np.where(predictions == 1, probabilities, 1 - probabilities)
 
 
 def count_classes(labels: Sequence[Any], predictions: Sequence[Any], names: Sequence[str]) -> Counts:
@@ -398,6 +440,52 @@ SPEARMAN = NumberMetric("spearman", "Spearman correlation", "-1 to 1", -1.0, 1.0
 R2 = NumberMetric(
     "r2", "R²", "share of the variance explained, at most 1", -math.inf, 1.0, 0.02, of=explained
 )
+
+_MOST_FALSE_POSITIVES = 0.01
+
+
+def _by_threshold(
+    labels: np.ndarray, scores: np.ndarray, weights: np.ndarray
+) -> tuple[np.ndarray, np.ndarray]:
+    """Return how many true and false positives there are from each score on, the highest first: [draws, scores + 1]."""
+    order = np.argsort(-scores, kind="stable")
+    last = np.append(scores[order][1:] != scores[order][:-1], True)  # of equal scores
+    counts = (np.cumsum(weights[:, order] * of, axis=1)[:, last] for of in (labels[order], 1 - labels[order]))
+    true, false = (np.pad(count, [(0, 0), (1, 0)]) for count in counts)
+    return true, false
+
+
+def _auroc(labels: np.ndarray, scores: np.ndarray, weights: np.ndarray) -> np.ndarray:
+    true, false = _by_threshold(labels, scores, weights)
+    pairs = true[:, -1] * false[:, -1]
+    above = (np.diff(false) * (true[:, 1:] + true[:, :-1]) / 2).sum(axis=1)
+    return np.divide(above, pairs, out=np.full(len(weights), 0.5), where=pairs > 0)  # a draw may lack a class
+
+
+def _average_precision(labels: np.ndarray, scores: np.ndarray, weights: np.ndarray) -> np.ndarray:
+    true, false = _by_threshold(labels, scores, weights)
+    precision = true[:, 1:] / np.maximum(true + false, 1)[:, 1:]
+    return np.asarray((np.diff(true) * precision).sum(axis=1) / np.maximum(true[:, -1], 1))
+
+
+def _recall_at_few_false(labels: np.ndarray, scores: np.ndarray, weights: np.ndarray) -> np.ndarray:
+    true, false = _by_threshold(labels, scores, weights)
+    few = false / np.maximum(false[:, -1:], 1) <= _MOST_FALSE_POSITIVES
+    return np.asarray((true * few).max(axis=1) / np.maximum(true[:, -1], 1))
+
+
+RANK_METRICS = (
+    RankMetric("auroc", "AUROC", of=_auroc),
+    RankMetric("average_precision", "average precision", of=_average_precision),
+    RankMetric(
+        f"recall@fpr={_MOST_FALSE_POSITIVES:g}",
+        "recall at 1% false positives",
+        smallest_effect=0.02,
+        of=_recall_at_few_false,
+    ),
+)
+"""Of two classes: area under the ROC curve; the mean precision over steps of recall, without interpolation; and the
+highest recall of a threshold that at most 1% of the first class pass."""
 
 
 # Entities

@@ -21,6 +21,7 @@ from typing import Any
 import numpy as np
 
 from adalayers.errors import BadInput, local_path, unknown
+from adalayers.escaping import listed
 from adalayers.storage import hub
 from adalayers.tasks import columns, corpora, embedded
 from adalayers.tasks.catalog import CATALOG
@@ -49,11 +50,13 @@ class Split:
         inputs: n texts, n pairs of texts, or n lists of words.
         labels: [n], or n arrays [words]; classes are int64, numbers float32.
         index: int64 [n], the row of each example in the source split it came from.
+        groups: int64 [n], a number of those that belong together, the same in all splits; None where nothing says.
     """
 
     inputs: Inputs
     labels: Labels
     index: np.ndarray
+    groups: np.ndarray | None = None
 
     def __len__(self) -> int:
         return len(self.index)
@@ -76,7 +79,8 @@ class Split:
         labels = (
             self.labels[rows] if isinstance(self.labels, np.ndarray) else [self.labels[row] for row in rows]
         )
-        return Split(inputs, labels, self.index[rows])
+        groups = None if self.groups is None else self.groups[rows]
+        return Split(inputs, labels, self.index[rows], groups)
 
 
 @dataclass(frozen=True)
@@ -232,6 +236,7 @@ def load_task(
     data_dir: str | Path | None = None,
     text_column: str | None = None,
     label_column: str | None = None,
+    group_column: str | None = None,
     metric: str | None = None,
     metrics: Mapping[str, str] | None = None,
     splits: Sequence[str] = (),
@@ -251,6 +256,7 @@ def load_task(
         data_dir: Folder of local copies.
         text_column: Where it cannot be inferred; two with a comma between them for pairs of texts.
         label_column: Where it cannot be inferred.
+        group_column: Of examples that belong together: validation that is set aside has whole groups.
         metric: Selects instead of the dataset's own.
         metrics: By kind of task, what selects where no `metric` is named.
         splits: Which files are which split, as `--splits` says it: "train=a.csv", "validation=10%".
@@ -265,7 +271,7 @@ def load_task(
     resolved = canonical(name, data_dir)
     entry = resolved.entry
     whole, label_names, kind, reading, places, rows, share = _read(
-        resolved, data_dir, text_column, label_column, splits
+        resolved, data_dir, text_column, label_column, group_column, splits
     )
     if "validation" not in whole:
         whole["train"], whole["validation"] = _set_validation_aside(
@@ -293,8 +299,18 @@ def load_task(
     )
     if asked is not None:
         _check_metric(task)
-    said = kind.notes({role: task.gold(role) for role in task.splits})
+    said = [*kind.notes({role: task.gold(role) for role in task.splits}), *_group_notes(group_column, whole)]
     return replace(task, reading=replace(reading, notes=(*reading.notes, *said)))
+
+
+def _group_notes(column: str | None, splits: Mapping[str, Split]) -> list[str]:
+    """Return how many groups there are in each split, and how many of others are in train too."""
+    groups = {role: {*split.groups.tolist()} for role, split in splits.items() if split.groups is not None}
+    shared = {role: len(own & groups["train"]) for role, own in groups.items() if role != "train"}
+    sizes = ", ".join(f"{role} {len(own):,}" for role, own in groups.items())
+    return [f"groups by {column!r}: {sizes}"] * bool(groups) + [
+        f"{n:,} groups of {role} are in train too" for role, n in shared.items() if n
+    ]
 
 
 def _read(
@@ -302,6 +318,7 @@ def _read(
     data_dir: str | Path | None,
     text_column: str | None,
     label_column: str | None,
+    group_column: str | None,
     splits: Sequence[str],
 ) -> tuple[
     dict[str, Split], tuple[str, ...], TaskKind, Reading, dict[str, Places], dict[str, int], float | None
@@ -309,10 +326,10 @@ def _read(
     """Return whole splits by role, classes, kind, what was read, where rows stand, how many, and validation's share."""
     entry = name.entry
     if name.source == EMBEDDED:
-        if text_column or label_column or splits:
+        if asked := text_column or label_column or group_column or " ".join(splits):
             raise BadInput(
-                f"wanted {text_column or label_column or ' '.join(splits)!r} of {name.name}, which has no columns "
-                "and files; leave out --text-column, --label-column and --splits"
+                f"wanted {asked!r} of {name.name}, which has no columns and files; leave out --text-column, "
+                "--label-column, --group-column and --splits"
             )
         examples, label_names, kind = embedded.read(name.name)
         whole = {role: Split(*read, np.arange(len(read[0]))) for role, read in examples.items()}
@@ -349,7 +366,9 @@ def _read(
         if split not in [roles.get(role) for role in titles]
     ]
     reading = Reading(corpus.path, titles, (*unused, *corpus.unused), used, (*corpus.tables.notes, *notes))
-    whole = {role: Split(*read) for role, read in labelled.items()}
+    sources = {role: (raw[roles[role]], index) for role, (_, _, index) in labelled.items()}
+    groups = columns.groups(sources, group_column, corpus.path) if group_column else {}
+    whole = {role: Split(*read, groups.get(role)) for role, read in labelled.items()}
     rows = {role: len(raw[roles[role]]) for role in roles}
     own_places = {role: places[roles[role]] for role in roles}
     return whole, label_names, task_kind, reading, own_places, rows, corpus.share
@@ -359,10 +378,12 @@ def _check_metric(task: Task) -> None:
     """Raise `BadInput` for a metric that the task does not have, or that a split to be scored leaves undefined."""
     choices = task.kind.metrics_of(task.label_names)
     if task.metric not in choices:
-        raise unknown(f"metric of {task.name}", task.metric, choices)
+        raise unknown(f"metric of {task.name}", task.metric, choices, hint=f"It has {listed(choices, 20)}.")
     for role, split in task.splits.items():
         gold = task.gold(role)
-        if role != "train" and task.metric not in task.kind.scores(gold, gold.labels):
+        if role != "train" and task.metric not in task.kind.scores(
+            gold, gold.labels, np.ones(len(gold.labels))
+        ):
             raise BadInput(
                 f"wanted something in {role} of {task.name} that {task.metric} is about, got none in "
                 f"{len(split)} examples; name another --metric, or raise --eval-examples"
@@ -381,7 +402,9 @@ def _set_validation_aside(where: str, source: Split, kind: TaskKind, share: floa
     n_validation = math.ceil(share * n)
     rng = np.random.default_rng(VALIDATION_SEED)
     strata = kind.strata(source.labels)
-    if strata is not None:
+    if source.groups is not None:
+        train, validation = _whole_groups(where, source.groups, strata, share)
+    elif strata is not None:
         counts = np.unique(strata, return_counts=True)[1]
         if counts.min() < 2 or n_validation < len(counts):
             raise BadInput(
@@ -401,6 +424,23 @@ def _set_validation_aside(where: str, source: Split, kind: TaskKind, share: floa
         order = rng.permutation(n)
         train, validation = order[n_validation:], order[:n_validation]
     return source.take(np.sort(train)), source.take(np.sort(validation))
+
+
+def _whole_groups(
+    where: str, groups: np.ndarray, strata: np.ndarray | None, share: float
+) -> tuple[np.ndarray, np.ndarray]:
+    """Return the rows of train and of about a share of whole groups, with about the same part of each stratum."""
+    from sklearn.model_selection import StratifiedGroupKFold
+
+    folds, there = max(2, round(1 / share)), len(np.unique(groups))
+    if there < folds:
+        raise BadInput(
+            f"wanted at least {folds} groups in train of {where} to set {share:.0%} of them aside as validation, got "
+            f"{there}; bring a validation split, or name another --group-column"
+        )
+    ordered = StratifiedGroupKFold(folds, shuffle=True, random_state=VALIDATION_SEED)
+    of_one = np.zeros(len(groups), dtype=int)
+    return next(ordered.split(of_one, of_one if strata is None else strata, groups))
 
 
 def _draw(split: Split, examples: int | None, seed: int) -> Split:
@@ -429,4 +469,6 @@ def _fingerprint(label_names: tuple[str, ...], splits: Mapping[str, Split]) -> s
             digest.update(np.asarray(numbers, dtype="<i8").tobytes())
         digest.update(label_bytes(split.flat_labels))
         digest.update(b"".join(texts))
+        if split.groups is not None:
+            digest.update(label_bytes(split.groups))
     return digest.hexdigest()[:16]

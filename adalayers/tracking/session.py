@@ -3,12 +3,14 @@
     params    a trial: the `config/*` columns under the hyperparameter's own name, `seed`, `stage`, `arm`
               a study: `request/...` and `environment/...` of study.json. MLflow's params cannot change: what a later
               run of the same study asks differently (--trials, --seeds) becomes a tag of the same name
-    series    `curve/val/*`, `curve/mix/weight_01`..., `curve/train/loss` and `lr`, by step, as in history.parquet
-    finals    `val/*`, at the best epoch, `test/*`, `mix/entropy`, `mix/live_layers`, as in trials.csv. Bookkeeping
+    series    `training/val/*`, `training/train/loss` and `lr`, `training/weights/weight_01`..., by step, as in
+              history.parquet (`mix/*` there)
+    finals    `test/*`, `val/*` at the best epoch, `weights/entropy`, `weights/live_layers`. Bookkeeping
               (`seconds`, `parameters`, `epochs`, `best_epoch`, `cost/*`) is among the params, and a study's counts are
               tags: MLflow draws a chart of every metric
     tags      `adalayers.kind` (study, arm, trial), `adalayers.study`, `adalayers.trial_id`, `stage`, `arm`,
-              `status`, `error`; MLflow's own for the source, and for the kind of experiment: models are trained
+              `status`, `error`; MLflow's own for the source, for the colour, an arm's own, and for the kind of
+              experiment: models are trained
     arms      of the selection metric `test/f1`, `... low`, `... high` (the mean over seeds and its interval, as on the
               page) and `n`, at the end of a run of the study
     view      a tag of the experiment for each study, by which `Session.page` shows its arms
@@ -58,6 +60,7 @@ from adalayers.storage.lock import own_lock
 from adalayers.storage.redaction import clean, redacted
 from adalayers.tracking.values import (
     Trial,
+    colours,
     data_params,
     flat,
     in_symbols,
@@ -111,10 +114,7 @@ class Session:
             self._artifacts = beside / "mlartifacts"
         self._arms: dict[str, str] = {}  # arm -> run
         self._written: dict[str, tuple[str, str]] = {}  # trial -> run, and its status in trials.csv
-        self._source: dict[str, str] = {}
-        self._inputs: list[Any] = []
-        self._symbols: dict[str, str] = {}
-        self._data: dict[str, str] = {}
+        self._study: Mapping[str, Any] = {}  # its document
         with alone, _quiet():
             self._client = MlflowClient(tracking_uri=uri)
             self._key = study_key
@@ -162,8 +162,7 @@ class Session:
         from mlflow.entities import Param, RunTag
 
         texts = dict(flat({name: study.get(name) or {} for name in ("request", "environment")}))
-        self._source, self._inputs, self._symbols = _source(study), _inputs(study), symbols(study)
-        self._data = data_params(study)
+        self._study = study
         metric = str((study.get("request") or {}).get("metric") or "")
         data = self._client.get_run(self._parent).data
         params = [Param(name, text) for name, text in texts.items() if name not in data.params]
@@ -172,10 +171,10 @@ class Session:
             for name, text in texts.items()
             if data.tags.get(name, data.params.get(name, text)) != text
         ]
-        tags += [RunTag(name, text) for name, text in self._source.items() if data.tags.get(name) != text]
+        tags += [RunTag(name, text) for name, text in _source(study).items() if data.tags.get(name) != text]
         self._log_to_parent(params, tags)
-        if self._inputs:  # the same one twice is one
-            self._client.log_inputs(self._parent, self._inputs)
+        if inputs := _inputs(study):  # the same one twice is one
+            self._client.log_inputs(self._parent, inputs)
         self._client.set_experiment_tag(self._experiment, VIEW + self._key, runs_view(self._key, metric))
 
     def _create(
@@ -187,11 +186,13 @@ class Session:
         parent: str = "",
         begin: int | None = None,
     ) -> str:
-        tags = {**tags, **self._source, "adalayers.kind": kind, "adalayers.study": self._key}
+        tags = {**tags, **_source(self._study), "adalayers.kind": kind, "adalayers.study": self._key}
+        if colour := colours(self._study).get(tags.get("arm", "")):
+            tags["mlflow.runColor"] = colour
         tags |= {"mlflow.parentRunId": parent} if parent else {}
         run = self._client.create_run(self._experiment, start_time=begin, tags=tags, run_name=name)
-        if self._inputs:
-            self._client.log_inputs(run.info.run_id, self._inputs)
+        if inputs := _inputs(self._study):
+            self._client.log_inputs(run.info.run_id, inputs)
         return str(run.info.run_id)
 
     def _write(self, trial: Trial) -> None:
@@ -205,15 +206,16 @@ class Session:
             # points would be doubled, so it is written from the start.
             self._client.delete_run(run_id)
         parent, arm = self._parent, trial.tags.get("arm")
-        params = [Param(name, text) for name, text in {**self._data, **trial.params}.items()]
+        data, factors = data_params(self._study), symbols(self._study)
+        params = [Param(name, text) for name, text in {**data, **trial.params}.items()]
         if arm and trial.tags.get("stage") == "confirm":
             if arm not in self._arms:
-                name = in_symbols(arm, self._symbols)
+                name = in_symbols(arm, factors)
                 self._arms[arm] = self._create("arm", name, {"arm": arm}, parent=parent, begin=begin)
-                shared = [param for param in params if param.key in trial.of_arm or param.key in self._data]
+                shared = [param for param in params if param.key in trial.of_arm or param.key in data]
                 self._client.log_batch(self._arms[arm], params=shared[:_BATCH_PARAMS], synchronous=True)
             parent = self._arms[arm]
-        name = run_name(trial, self._symbols)
+        name = run_name(trial, factors)
         run_id = self._create("trial", name, trial.tags, parent=parent, begin=begin)
         self._written[trial.trial_id] = (run_id, "")
         metrics = [Metric(name, value, end, 0) for name, value in trial.finals.items()]

@@ -20,12 +20,26 @@ from adalayers.storage.to_json import to_json
 SERIES_POINTS = 200
 """At most so many points of a series are mirrored; history.parquet has them all."""
 
-_CURVE, _SECTIONED = "curve/", {"lr": "train/lr"}
-"""MLflow draws charts in the order of their names: curves come first, then the scores, named as in trials.csv."""
+_CURVE, _SECTIONED = "training/", {"lr": "train/lr"}
+_MIX, _WEIGHTS = "mix/", "weights/"
+"""MLflow draws charts in the order of their names: test scores come first, then curves, and the mix comes last."""
 
 _PARAMS = ("seed", "stage", "arm", "fusion", "train_examples", "draw")
 _BOOKKEEPING = ("parameters", "seconds", "epochs", "best_epoch")
 """Numbers of a row that are no score: as params they can be read and filtered by, and are drawn as no charts."""
+
+_COLOURS = (
+    "#0072B2",
+    "#D55E00",
+    "#009E73",
+    "#CC79A7",
+    "#E69F00",
+    "#56B4E9",
+    "#661100",
+    "#999933",
+    "#332288",
+    "#777777",
+)
 
 # What every MLflow server accepts; newer ones accept more.
 _NAME_LENGTH = 250
@@ -60,7 +74,7 @@ class Trial:
             if name.startswith(("config/", "cost/")) or name in _BOOKKEEPING:
                 params[name.removeprefix("config/")] = _text(value)
             elif name not in (*_PARAMS, "trial_id") and (number := _number(value)) is not None:
-                finals[mlflow_name(name)] = number
+                finals[mlflow_name(_last(name))] = number
         params |= {name: texts[name] for name in _PARAMS}
         trial_id = str(row["trial_id"])
         tags = {
@@ -105,6 +119,12 @@ def symbols(study: Mapping[str, Any]) -> dict[str, str]:
     factors = (study.get("request") or {}).get("factors") or []
     labels = {str(factor["name"]): str(factor.get("label") or "") for factor in factors}
     return {name: label for name, label in labels.items() if label and len(label) < len(name)}
+
+
+def colours(study: Mapping[str, Any]) -> dict[str, str]:
+    """Return the colour of each arm of a study's document, in which its runs are drawn: Okabe and Ito's and Tol's."""
+    arms = (study.get("request") or {}).get("arms") or []
+    return {str(arm["name"]): _COLOURS[place % len(_COLOURS)] for place, arm in enumerate(arms)}
 
 
 def data_params(study: Mapping[str, Any]) -> dict[str, str]:
@@ -167,11 +187,15 @@ def _series(history: pd.DataFrame) -> dict[str, tuple[np.ndarray, np.ndarray]]:
         if len(kept) > SERIES_POINTS:
             kept = kept[np.linspace(0, len(kept) - 1, SERIES_POINTS).round().astype(int)]
         if len(kept):
-            series[mlflow_name(_CURVE + _SECTIONED.get(str(name), str(name)))] = (
+            series[mlflow_name(_CURVE + _SECTIONED.get(str(name), _last(str(name))))] = (
                 steps[order][kept].astype(np.int64),
                 values[kept],
             )
     return series
+
+
+def _last(name: str) -> str:
+    return f"{_WEIGHTS}{name.removeprefix(_MIX)}" if name.startswith(_MIX) else name
 
 
 def _number(value: Any) -> float | None:

@@ -66,8 +66,10 @@ def evaluate(
     frame = pd.DataFrame()
     if with_rows:
         columns = data.kind.prediction_columns(gold, predicted, probability)
-        frame = pd.DataFrame({"split": prefix, "index": split.index, **columns})
-    return {f"{prefix}/{key}": value for key, value in data.kind.scores(gold, predicted).items()}, frame
+        groups = {} if split.groups is None else {"group": split.groups}
+        frame = pd.DataFrame({"split": prefix, "index": split.index, **groups, **columns})
+    scores = data.kind.scores(gold, predicted, probability)
+    return {f"{prefix}/{key}": value for key, value in scores.items()}, frame
 
 
 def variant_scores(trial: Trainer, variants: Sequence[Variant], epoch: float) -> Steps[pd.DataFrame]:

@@ -1,6 +1,7 @@
 """Paired bootstrap over test examples, from `predictions.parquet`.
 
-Examples are drawn with replacement, the same ones for every arm and every seed. A trial's score is
+Examples are drawn with replacement, the same ones for every arm and every seed; where rows say which belong together
+(`--group-column`), whole groups are. A trial's score is
 computed from sums over examples, so many draws are one product of matrices. The variance, over draws, of an
 arm's mean paired difference is added to the variance between seeds (`claims.with_examples`).
 Examples and seeds are crossed, so what both do together is in either part and counts twice: the interval errs
@@ -83,19 +84,26 @@ def example_variances(
     drawn: dict[str, np.ndarray] = {}
     if len(wanted):
         try:
-            scored, counts = collect(wanted, selects, names)
+            scored, counts, groups = collect(wanted, selects, names)
         except ValueError as error:
             return {}, [f"`{PREDICTIONS}` could not be used: {error}"]
-        *without_block, whole = selects.resampled(counts, _left_out(counts.gold.shape[1])).T
+        if groups is not None and not groups.any():
+            return {}, ["all examples are of one group"]
+        left_out = (
+            _left_out(counts.gold.shape[1]) if groups is None else np.ones((1, len(groups)), np.float32)
+        )
+        *without_block, whole = selects.resampled(counts, left_out).T
         believed = np.abs(whole - scores.reindex(scored).to_numpy()) <= _SCORE_ROUNDING
-        draws = np.vstack([_draws(selects, counts).T, *without_block]).T
+        draws = np.vstack([_draws(selects, counts, groups).T, *without_block]).T
         drawn = {trial: draws[place] for place, trial in enumerate(scored) if believed[place]}
     missing = len(scores) - len(drawn)
     note = f"`{PREDICTIONS}` does not give the score of {count(missing, 'trial')} in `{TRIALS}`"
     return _variances(drawn, rows, contrasts), [note] if missing else []
 
 
-def collect(rows: pd.DataFrame, selects: Metric, names: Sequence[str]) -> tuple[list[str], Counts]:
+def collect(
+    rows: pd.DataFrame, selects: Metric, names: Sequence[str]
+) -> tuple[list[str], Counts, np.ndarray | None]:
     """Count the labels and predictions of each example, for all trials that have the commonest set of examples.
 
     Words of a sentence are dependent: sentences are the examples.
@@ -106,7 +114,8 @@ def collect(rows: pd.DataFrame, selects: Metric, names: Sequence[str]) -> tuple[
         names: Of the classes.
 
     Returns:
-        The trials, and their counts stacked in this order.
+        The trials, their counts stacked in this order, and the number of each example's group, [examples]; None where
+        rows name none.
 
     Raises:
         ValueError: Where the tags of a sentence do not fit its words, or what should be a number is none.
@@ -115,14 +124,20 @@ def collect(rows: pd.DataFrame, selects: Metric, names: Sequence[str]) -> tuple[
     sizes = rows.groupby("trial_id")["index"].transform("size")
     rows = rows[sizes == sizes.mode()[0]]
     labels, trials = answers(rows["label"]), rows["trial_id"].unique()
-    *counts, n_labels = selects.count(labels.tolist(), answers(rows["prediction"]).tolist(), names)
+    probabilities = rows["score"].to_numpy(dtype=float) if "score" in rows else None
+    *counts, n_labels = selects.count(
+        labels.tolist(), answers(rows["prediction"]).tolist(), names, probabilities
+    )
     codes = np.stack([rows["index"], pd.factorize(labels)[0]], axis=1).reshape(len(trials), -1)
     examples = pd.Series([of_trial.tobytes() for of_trial in codes])
     alike = (examples == examples.mode()[0]).to_numpy()
     gold, predicted, hits = (
         part.reshape(len(part), len(trials), -1)[:, alike].swapaxes(0, 1) for part in counts
     )
-    return [*map(str, trials[alike])], Counts(gold[0], predicted, hits, n_labels)
+    groups = None
+    if "group" in rows and rows["group"].notna().all():
+        groups = pd.factorize(rows["group"].to_numpy().reshape(len(trials), -1)[alike][0])[0]
+    return [*map(str, trials[alike])], Counts(gold[0], predicted, hits, n_labels), groups
 
 
 def _left_out(examples: int) -> np.ndarray:
@@ -135,14 +150,18 @@ def _left_out(examples: int) -> np.ndarray:
     return (block != np.arange(blocks + 1)[:, None]).astype(np.float32)
 
 
-def _draws(selects: Metric, counts: Counts) -> np.ndarray:
-    """Return scores [trials, `RESAMPLES`] over draws of examples, the same draws for all trials."""
+def _draws(selects: Metric, counts: Counts, groups: np.ndarray | None) -> np.ndarray:
+    """Return scores [trials, `RESAMPLES`] over draws of examples or of groups, the same draws for all trials."""
     n, rng = counts.gold.shape[1], np.random.default_rng(0)
+    unit = np.arange(n) if groups is None else groups
+    units = int(unit.max()) + 1
     most = max(1, selects.weights_at_once // max(n, math.prod(counts.hits.shape[:2])))
     parts = []
     for start in range(0, RESAMPLES, most):
         draws = min(most, RESAMPLES - start)
-        weights = np.stack([np.bincount(rng.integers(n, size=n), minlength=n) for _ in range(draws)])
+        weights = np.stack(
+            [np.bincount(rng.integers(units, size=units), minlength=units)[unit] for _ in range(draws)]
+        )
         parts.append(selects.resampled(counts, weights.astype(np.float32)))
     return np.concatenate(parts, axis=1)
 

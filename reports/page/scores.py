@@ -56,7 +56,7 @@ class Scores:
     Attributes:
         score: What scores are called; reference: the control in words.
         grid: Of a factorial; then `rows` holds what is compared, and arms outside the grid.
-        wider: Whether some interval covers the choice of examples too.
+        wider: Whether some interval covers the choice of examples too; groups: the column whose groups are drawn whole.
         unequal: Whether arms have unequal numbers of seeds, which the table then shows.
         scale: Scores of models that learn nothing or little: name -> score.
     """
@@ -68,6 +68,7 @@ class Scores:
     wider: bool
     unequal: bool
     scale: tuple[tuple[str, float], ...]
+    groups: str = ""
 
 
 def scores(evidence: Evidence, score: str) -> Scores:
@@ -100,6 +101,7 @@ def scores(evidence: Evidence, score: str) -> Scores:
         any(row.claim is not None and row.claim.examples_low is not None for row in rows),
         len({row.n for row in rows if row.mean is not None}) > 1,
         tuple(_scale(evidence)),
+        evidence.loaded.study.request.data.group_column or "",
     )
 
 

@@ -247,7 +247,7 @@ def test_mlflow_has_one_parent_and_a_nested_run_per_trial(study):
     assert sorted(r.data.tags["adalayers.trial_id"] for r in nested) == sorted(table(folder)["trial_id"])
     assert {"uniform seed 001", "uniform seed 002"} <= {r.info.run_name for r in nested}
     client = MlflowClient(f"sqlite:///{output / 'mlflow.db'}")
-    weights = client.get_metric_history(nested[0].info.run_id, "curve/mix/weight_01")
+    weights = client.get_metric_history(nested[0].info.run_id, "training/weights/weight_01")
     assert len(weights) > 2
     names = {artifact.path for artifact in client.list_artifacts(parents[0].info.run_id)}
     assert {"report.md", "best"} <= names

@@ -21,8 +21,10 @@ from adalayers.tasks.metrics import (
     F1_MACRO,
     MATTHEWS,
     PRECISION,
+    RANK_METRICS,
     RECALL,
     entities,
+    of_second,
     sequence_scores,
     token_scores,
     word_scores,
@@ -85,9 +87,9 @@ class Classification(TaskKind, ABC):
         return best.indices, best.values
 
     def baseline(self, metric: str, gold: Gold) -> float:
-        """Return what always answering the most frequent class scores."""
+        """Return what always answering the most frequent class scores; 0 where it leaves a score undefined."""
         most_frequent = np.full_like(gold.labels, np.bincount(gold.labels).argmax())
-        return sequence_scores(gold.labels, most_frequent, len(gold.names))[metric]
+        return self.scores(gold, most_frequent, np.ones(len(gold.labels))).get(metric, 0.0)
 
     def describe_labels(self, gold: Gold) -> dict[str, float]:
         """Return how often each class occurs."""
@@ -147,7 +149,7 @@ class SequenceClassification(Classification):
     head = "sequence"
     input_shapes = ("text", "text pair")
     label_shapes = ("class",)
-    metrics = (ACCURACY, F1_MACRO, MATTHEWS)
+    metrics = (ACCURACY, F1_MACRO, MATTHEWS, *RANK_METRICS)
     default_metric = "f1_macro"
     demo = "acceptability-demo"
 
@@ -155,21 +157,36 @@ class SequenceClassification(Classification):
         """Return the classes themselves: each keeps its share in validation."""
         return np.asarray(labels)
 
-    def scores(self, gold: Gold, predictions: np.ndarray) -> dict[str, float]:
-        """Return accuracy, macro F1 and Matthews correlation."""
-        return sequence_scores(gold.labels, predictions, len(gold.names))
+    def scores(
+        self, gold: Gold, predictions: np.ndarray, probabilities: np.ndarray | None = None
+    ) -> dict[str, float]:
+        """Return accuracy, macro F1 and Matthews correlation, and of two classes that both occur `RANK_METRICS`."""
+        scores = sequence_scores(gold.labels, predictions, len(gold.names))
+        if len(gold.names) == 2 and probabilities is not None and 0 < gold.labels.sum() < len(gold.labels):
+            second = of_second(predictions, probabilities)
+            scores |= {metric.name: metric.score(gold.labels, second) for metric in RANK_METRICS}
+        return scores
+
+    def metrics_of(self, label_names: tuple[str, ...]) -> tuple[str, ...]:
+        """Return all scores for two classes, for others those without a ranking."""
+        return tuple(each.name for each in self.metrics if len(label_names) == 2 or each not in RANK_METRICS)
 
     def as_text(self, gold: Gold, values: np.ndarray) -> list[str]:
         """Return the names of classes."""
         return np.array(gold.names)[values].tolist()
 
     def rescored(
-        self, labels: Sequence[Any], predictions: Sequence[Any], names: Sequence[str]
+        self,
+        labels: Sequence[Any],
+        predictions: Sequence[Any],
+        names: Sequence[str],
+        probabilities: np.ndarray | None = None,
     ) -> dict[str, float]:
         """Return the scores of class names; one that is not in `names` is a class more."""
         number = {name: i for i, name in enumerate(dict.fromkeys([*names, *labels, *predictions]))}
         gold, predicted = (np.array([number[text] for text in texts]) for texts in (labels, predictions))
-        return sequence_scores(gold, predicted, len(number))
+        known = probabilities if len(names) == 2 else None  # of rows alone the order of classes is not known
+        return self.scores(Gold(gold, tuple(number)), predicted, known)
 
 
 class TokenClassification(Classification):
@@ -238,7 +255,9 @@ class TokenClassification(Classification):
             *(f"f1/{name}" for name in scheme_or_runs(label_names).types),
         )
 
-    def scores(self, gold: Gold, predictions: np.ndarray) -> dict[str, float]:
+    def scores(
+        self, gold: Gold, predictions: np.ndarray, probabilities: np.ndarray | None = None
+    ) -> dict[str, float]:
         """Return precision, recall and F1 over entities, and `f1/<TYPE>` for each type in the labels."""
         return token_scores(*self._tagged(gold, predictions))
 
@@ -252,17 +271,16 @@ class TokenClassification(Classification):
             scheme_or_runs(gold.names),
         )
 
-    def baseline(self, metric: str, gold: Gold) -> float:
-        """Return what always answering the most frequent tag scores: 0 where that is the one for no entity."""
-        most_frequent = np.full_like(gold.labels, np.bincount(gold.labels).argmax())
-        return self.scores(gold, most_frequent).get(metric, 0.0)
-
     def as_text(self, gold: Gold, values: np.ndarray) -> list[tuple[str, ...]]:
         """Return the tags of each sentence."""
         return by_name(gold, values, self.prediction_names(gold.names))
 
     def rescored(
-        self, labels: Sequence[Any], predictions: Sequence[Any], names: Sequence[str]
+        self,
+        labels: Sequence[Any],
+        predictions: Sequence[Any],
+        names: Sequence[str],
+        probabilities: np.ndarray | None = None,
     ) -> dict[str, float]:
         """Return the scores of sentences of tags."""
         known = names or sorted({*itertools.chain.from_iterable((*labels, *predictions))})
@@ -289,7 +307,9 @@ class WordClassification(Classification):
         """Return the classes, and what a word that was cut away is called."""
         return (*label_names, CUT)
 
-    def scores(self, gold: Gold, predictions: np.ndarray) -> dict[str, float]:
+    def scores(
+        self, gold: Gold, predictions: np.ndarray, probabilities: np.ndarray | None = None
+    ) -> dict[str, float]:
         """Return accuracy and macro F1 over all words."""
         return word_scores(gold.labels, predictions, len(gold.names))
 
@@ -298,7 +318,11 @@ class WordClassification(Classification):
         return by_name(gold, values, self.prediction_names(gold.names))
 
     def rescored(
-        self, labels: Sequence[Any], predictions: Sequence[Any], names: Sequence[str]
+        self,
+        labels: Sequence[Any],
+        predictions: Sequence[Any],
+        names: Sequence[str],
+        probabilities: np.ndarray | None = None,
     ) -> dict[str, float]:
         """Return the scores of the words of all sentences; one that was cut away is wrong, and of no class."""
         if list(map(len, labels)) != list(map(len, predictions)):

@@ -131,7 +131,9 @@ class Regression(TaskKind):
         """Return the mean; truncation leaves something of every text, so it is never used."""
         return self.mean
 
-    def scores(self, gold: Gold, predictions: np.ndarray) -> dict[str, float]:
+    def scores(
+        self, gold: Gold, predictions: np.ndarray, probabilities: np.ndarray | None = None
+    ) -> dict[str, float]:
         """Return Pearson and Spearman correlation and R², and errors on the labels' scale: `rmse`, `mae`."""
         return number_scores(gold.labels, predictions)
 
@@ -144,7 +146,11 @@ class Regression(TaskKind):
         return [f"{value:.9g}" for value in values]
 
     def rescored(
-        self, labels: Sequence[Any], predictions: Sequence[Any], names: Sequence[str]
+        self,
+        labels: Sequence[Any],
+        predictions: Sequence[Any],
+        names: Sequence[str],
+        probabilities: np.ndarray | None = None,
     ) -> dict[str, float]:
         """Return the scores of numbers."""
         return number_scores(*(np.array(texts, dtype=np.float64) for texts in (labels, predictions)))

@@ -51,6 +51,39 @@ def test_constant_predictions_have_no_matthews_correlation_and_no_warning(labels
         assert sequence_scores(labels, array(1, 1, 1), 2)["matthews"] == 0.0
 
 
+def ranked(name: str, labels: np.ndarray, scores: np.ndarray, weights: np.ndarray | None = None) -> float:
+    """What scikit-learn computes."""
+    from sklearn.metrics import average_precision_score, roc_auc_score, roc_curve
+
+    if name == "auroc":
+        return roc_auc_score(labels, scores, sample_weight=weights)
+    if name == "average_precision":
+        return average_precision_score(labels, scores, sample_weight=weights)
+    false, true, _ = roc_curve(labels, scores, sample_weight=weights, drop_intermediate=False)
+    return true[false <= 0.01].max()
+
+
+@pytest.mark.parametrize("digits", [1, 2, 9])
+@pytest.mark.parametrize("metric", metrics.RANK_METRICS, ids=lambda metric: metric.name)
+def test_scores_of_rankings_are_scikit_learns_with_ties_and_of_draws(metric, digits):
+    rng = np.random.default_rng(digits)
+    labels = (rng.random(600) < 0.3).astype(int)
+    scores = (rng.normal(size=600) + 3 * labels).round(digits)
+    assert metric.score(labels, scores) == pytest.approx(ranked(metric.name, labels, scores))
+    weights = np.stack([np.bincount(rng.integers(600, size=600), minlength=600) for _ in range(5)])
+    assert metric.of(labels, scores, weights.astype(float)) == pytest.approx(
+        [ranked(metric.name, labels, scores, row) for row in weights]
+    )
+
+
+def test_one_in_a_hundred_false_positives_is_few_however_many_there_are():
+    recall = metrics.metric("recall@fpr=0.01")
+    for hundreds in range(1, 60):
+        labels = np.repeat([0, 1, 0], [hundreds, 1, 99 * hundreds])
+        assert recall.score(labels, -np.arange(len(labels))) == 1.0
+        assert recall.score(np.append(0, labels), -np.arange(len(labels) + 1)) == 0.0
+
+
 def test_classes_that_never_occur_count_in_macro_f1():
     assert sequence_scores(array(0, 1), array(0, 1), 4)["f1_macro"] == 0.5
 

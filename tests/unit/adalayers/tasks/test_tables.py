@@ -299,7 +299,8 @@ TAGS = [["B-ORG", "O", "O"], ["O", "B-PER"]]
 @pytest.mark.parametrize("ending", ["conll", "txt", "bio", "iob"])
 def test_column_files(tmp_path, content, extra, ending):
     come = read(tmp_path / "columns", content, ending=ending)
-    assert come.splits["train"].to_dict() == {"0": SENTENCES, "1": TAGS} | extra
+    documents = {column: [f"train.{ending} {number}" for number in of] for column, of in extra.items()}
+    assert come.splits["train"].to_dict() == {"0": SENTENCES, "1": TAGS} | documents
     assert come.columns == ("0", "1")
 
 

@@ -1,5 +1,7 @@
 """From a name, a folder or the hub to a task: names, columns, splits, draws, fingerprints, embedded datasets."""
 
+import json
+
 import datasets
 import numpy as np
 import pandas as pd
@@ -740,3 +742,101 @@ def test_embedded_datasets_are_what_they_were(name, kind, metric, label_names, f
 def test_the_embedded_have_no_columns():
     with pytest.raises(BadInput, match="which has no columns"):
         load_task("entities-demo", label_column="tags")
+
+
+def test_groups_stay_together_and_are_part_of_what_data_is(tmp_path):
+    rows = [
+        {"text": f"text {i}", "label": ("no", "yes")[i % 3 == 0], "author": f"a{i // 7}", "one": "x"}
+        for i in range(280)
+    ]
+    folder = tmp_path / "mine"
+    folder.mkdir()
+    for name, part in (("train", rows[:210]), ("test", rows[205:])):
+        (folder / f"{name}.jsonl").write_text("".join(f"{json.dumps(row)}\n" for row in part))
+    plain, again = (
+        load_task(str(folder), text_column="text", label_column="label", group_column=column)
+        for column in (None, "author")
+    )
+    groups = {role: {*split.groups.tolist()} for role, split in again.splits.items()}
+    assert not groups["train"] & groups["validation"]
+    assert 0.05 < len(again.splits["validation"]) / 210 < 0.15
+    assert {*again.splits["validation"].labels.tolist()} == {0, 1}
+    assert again.reading.notes[-2:] == (
+        "groups by 'author': train 27, validation 3, test 11",
+        "1 groups of test are in train too",
+    )
+    assert plain.splits["train"].groups is None
+    assert plain.fingerprint != again.fingerprint
+    for column, message in (("autor", "author"), ("one", "wanted at least 10 groups in train")):
+        with pytest.raises(BadInput, match=message):
+            load_task(str(folder), text_column="text", label_column="label", group_column=column)
+    with pytest.raises(BadInput, match="leave out"):
+        load_task("acceptability-demo", group_column="author")
+
+
+def test_documents_of_column_files_are_groups(tmp_path):
+    documents = "".join(f"-DOCSTART- O\n\nEU{i} B-ORG\nsaid O\n\nit O\n\n" for i in range(30))
+    for name in ("train", "test"):
+        (tmp_path / f"{name}.conll").write_text(documents)
+    task = load_task(str(tmp_path), group_column="document")
+    assert "groups by 'document': train 27, validation 3, test 30" in task.reading.notes
+    assert task.splits["test"].groups.tolist() == np.repeat(np.arange(30) + 30, 2).tolist()
+
+
+def test_a_ranking_selects_only_where_both_of_two_classes_are(tmp_path):
+    def wrote(*validation: str, **more: str) -> str:
+        for name, labels in {"train": ["no", "yes"] * 9, "dev": validation, **more}.items():
+            rows = "".join(f"text {i} of {name},{label}\n" for i, label in enumerate(labels))
+            (tmp_path / f"{name}.csv").write_text(f"text,label\n{rows}")
+        return str(tmp_path)
+
+    columns = {"text_column": "text", "label_column": "label"}
+    assert load_task(wrote("no", "yes"), metric="auroc", **columns).baseline("validation") == 0.5
+    with pytest.raises(BadInput, match=r"in validation of .* that auroc is about, got none"):
+        load_task(wrote("no", "no"), metric="auroc", **columns)
+    with pytest.raises(BadInput, match="auroc") as error:
+        load_task(wrote("no", "yes", test=["maybe"]), metric="auroc", **columns)
+    assert "It has accuracy, f1_macro, matthews." in str(error.value)
+
+
+TWO_CONFIGS = """---
+configs:
+- config_name: de
+  data_files:
+  - {split: train, path: "parts/train-de.csv"}
+  - {split: test, path: ["parts/test-de.csv"]}
+- config_name: en
+  data_files: parts/train-en.csv
+---
+Two languages.
+"""
+
+
+def test_a_clone_of_several_configs_is_read_as_the_one_that_was_asked_for(tmp_path):
+    parts = tmp_path / "set" / "parts"
+    parts.mkdir(parents=True)
+    (tmp_path / "set" / "README.md").write_text(TWO_CONFIGS)
+    for name in ("train-de", "test-de", "train-en"):
+        rows = "".join(f"text {i} of {name},{'ab'[i % 2]}\n" for i in range(20))
+        (parts / f"{name}.csv").write_text(f"text,label\n{rows}")
+    columns = {"data_dir": tmp_path, "text_column": "text", "label_column": "label"}
+    german, english = (load_task(f"owner/set:{config}", **columns) for config in ("de", "en"))
+    assert german.reading.roles["test"] == "parts/test-de.csv"
+    assert english.splits["train"].inputs[0].endswith("of train-en")
+    for name in ("owner/set:fr", "owner/set", str(tmp_path / "set")):
+        with pytest.raises(BadInput, match="which has de, en"):
+            load_task(name, **columns)
+    (tmp_path / "set" / "README.md").write_text(TWO_CONFIGS.replace("name: de", "name: de\n  default: true"))
+    assert load_task("owner/set", **columns).fingerprint == german.fingerprint
+
+
+def test_configs_in_folders_of_their_names(tmp_path):
+    for config in ("de", "en"):
+        inner = tmp_path / "set" / "data" / config
+        inner.mkdir(parents=True)
+        rows = "".join(f"text {i} of {config},{'ab'[i % 2]}\n" for i in range(20))
+        (inner / "train.csv").write_text(f"text,label\n{rows}")
+    columns = {"data_dir": tmp_path, "text_column": "text", "label_column": "label"}
+    assert load_task("owner/set:en", **columns).splits["train"].inputs[0].endswith("of en")
+    with pytest.raises(BadInput, match=r"wanted config 'fr' in .*, which has de, en"):
+        load_task("owner/set:fr", **columns)

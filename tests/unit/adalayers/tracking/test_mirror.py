@@ -38,6 +38,7 @@ STUDY = {
     "name": "minilm-cola",
     "request": {
         "metric": "f1",
+        "arms": [{"name": "core"}],
         "trials": 4,
         "space": {"alpha": [1, 4]},
         "factors": [{"name": "entropy_weight", "label": "λ"}, {"name": "k", "label": "width"}],
@@ -251,22 +252,25 @@ def test_a_study_becomes_a_parent_run_with_a_nested_run_per_trial(folder, fresh_
         "train/lr": 5e-4,
         "train/loss": 0.9,
         "val/f1": 0.5,
-        "mix/weight_01": 0.125,
+        "weights/weight_01": 0.125,
     }  # the last finite one
     assert first.data.metrics == {
         "val/f1": 0.75,
         "val/f1/ä_b": 0.5,  # as MLflow takes names
-        "mix/entropy": 0.5,
-        "mix/live_layers": 7,
-        **{f"curve/{name}": value for name, value in curves.items()},
+        "weights/entropy": 0.5,
+        "weights/live_layers": 7,
+        **{f"training/{name}": value for name, value in curves.items()},
     }
-    assert points(uri, first, "curve/mix/weight_01") == [(10, 0.25), (20, 0.125)]
+    assert points(uri, first, "training/weights/weight_01") == [(10, 0.25), (20, 0.125)]
     assert first.info.end_time - first.info.start_time == 8000
     assert {"adalayers.trial_id": "t1", "status": "completed"}.items() <= first.data.tags.items()
     assert "error" not in first.data.tags
     assert nested["t3"].data.tags["error"] == "OSError: no route to https://***@example.org"
     assert confirmed.data.params["arm"] == confirmed.data.tags["arm"] == "core"
     assert confirmed.data.metrics["test/f1"] == 0.6
+    assert [*sorted(confirmed.data.metrics)][0] == "test/f1", "charts come in this order"
+    assert core.data.tags["mlflow.runColor"] == confirmed.data.tags["mlflow.runColor"] == "#0072B2"
+    assert "mlflow.runColor" not in first.data.tags
 
     artifacts = Path(parent.info.artifact_uri)
     assert artifacts.is_relative_to(tmp_path / "out put" / "mlartifacts")
@@ -304,7 +308,7 @@ def test_a_second_run_of_a_study_continues_the_first(folder, uri):
     assert parent.data.tags["request/trials"] == "8"
     assert nested["t1"].info.run_id == kept
     assert {run.info.status for run in nested.values()} == {"FINISHED"}
-    assert points(uri, nested["t2"], "curve/val/f1") == [(10, 0.75), (20, 0.5)]
+    assert points(uri, nested["t2"], "training/val/f1") == [(10, 0.75), (20, 0.5)]
     assert sync(folder, uri) == 0
 
 
@@ -427,10 +431,10 @@ def test_long_histories_are_thinned_and_long_batches_split(folder, uri):
     folder.write_parquet("history.parquet", pd.concat([long, long.tail(1)]))  # one step evaluated twice
     assert sync(folder, uri) == 1
     _, nested = runs(uri)
-    weights = points(uri, nested["t1"], "curve/mix/weight_11")
+    weights = points(uri, nested["t1"], "training/weights/weight_11")
     assert len(weights) <= mlflow_values.SERIES_POINTS
     assert (weights[0][0], weights[-1][0]) == (0, 4999)
-    assert set(points(uri, nested["t1"], "curve/val/f1")) == {(1000, 0.25), (4999, 0.5)}
+    assert set(points(uri, nested["t1"], "training/val/f1")) == {(1000, 0.25), (4999, 0.5)}
     assert nested["t1"].data.params["h229"] == "x" * 500
 
 

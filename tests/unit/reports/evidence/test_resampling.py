@@ -148,6 +148,40 @@ def test_variance_of_accuracy_is_the_sampling_variance_of_a_mean(tmp_path):
         assert variances[place].mean == pytest.approx(expected, rel=4 * np.sqrt(2 / RESAMPLES))
 
 
+def test_groups_are_drawn_whole_so_that_clustered_errors_widen_the_interval(tmp_path):
+    """Of groups of one size the bootstrap has a formula: the variance of their mean differences over their number."""
+    loaded, rng = load(made().write(tmp_path)), np.random.default_rng(0)
+    rows = loaded.results.predictions.query("split == 'test'").assign(group=lambda x: x["index"] // 10)
+    wrong = rows[["trial_id", "group"]].drop_duplicates().assign(wrong=lambda x: rng.random(len(x)) < 0.3)
+    rows = rows.merge(wrong)
+    rows["prediction"] = rows["label"].where(~rows["wrong"], "neither")
+    scores = 1 - rows.groupby("trial_id")["wrong"].mean()
+    trials = loaded.results.trials.assign(**{"test/accuracy": lambda x: x["trial_id"].map(scores)})
+    contrast, seeds = {OTHER: 1.0, CONTROL: -1.0}, [1, 2, 3, 4, 5, 6]
+
+    def variance(predictions: pd.DataFrame) -> float:
+        found, notes = example_variances(
+            predictions, trials, loaded.plan, "test", [(contrast, seeds)], ("a", "b")
+        )
+        assert notes == []
+        return found[0].mean
+
+    arms = (
+        trials.query("arm in @contrast.keys() and stage == 'confirm'")
+        .set_index("trial_id")["arm"]
+        .map(contrast)
+    )
+    by_group = rows.pivot_table(index="group", columns="trial_id", values="wrong", aggfunc="mean")[arms.index]
+    expected = (by_group @ arms / len(seeds)).var(ddof=0) / len(by_group)
+    grouped = variance(rows)
+    assert grouped == pytest.approx(expected, rel=4 * np.sqrt(2 / RESAMPLES))
+    assert grouped > 5 * variance(rows.drop(columns="group"))
+    _, notes = example_variances(
+        rows.assign(group=1), trials, loaded.plan, "test", [(contrast, seeds)], ("a", "b")
+    )
+    assert notes == ["all examples are of one group"]
+
+
 @pytest.mark.parametrize("tokens", [False, True])
 def test_the_wider_interval_holds_the_other_and_repeats(tmp_path, tokens):
     loaded = load(made(tokens=tokens).write(tmp_path))

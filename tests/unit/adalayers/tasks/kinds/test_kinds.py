@@ -23,7 +23,7 @@ def test_a_kind_is_complete(name):
     task = load_task(kind.demo)
     assert type(task.kind) is type(kind)
     gold, n = task.gold("validation"), len(task.splits["validation"])
-    scores = kind.scores(gold, gold.labels)
+    scores = kind.scores(gold, gold.labels, np.ones(len(gold.labels)))
     assert set(kind.metrics_of(task.label_names)) <= set(scores)
     assert {metric: scores[metric] for metric in names} == dict.fromkeys(names, 1.0)
     assert all(0 <= kind.baseline(metric, gold) < 1 for metric in names)
@@ -55,6 +55,27 @@ def test_schemes_of_class_weights(name):
     assert kind.class_weights("published", gold) == [0.0292, 0.12, 0.12]
     with pytest.raises(BadInput, match="class_weights=halved"):
         kind.class_weights("halved", gold)
+
+
+def test_rankings_are_scored_of_two_classes_that_both_occur_and_read_back_from_rows():
+    kind, names = KINDS["sequence"], ("no", "yes")
+    gold, predictions = Gold(np.array([0, 0, 1, 1]), names), np.array([0, 1, 0, 1])
+    sure = np.array([0.9, 0.6, 0.7, 0.8])  # of yes: 0.1, 0.6, 0.3, 0.8
+    scores = kind.scores(gold, predictions, sure)
+    assert scores["auroc"] == 0.75
+    assert scores["average_precision"] == pytest.approx((1 + 2 / 3) / 2)
+    assert scores["recall@fpr=0.01"] == 0.5
+    rows = kind.prediction_columns(gold, predictions, sure)
+    again = kind.rescored(rows["label"], rows["prediction"], names, np.array(rows["score"]))
+    assert again == pytest.approx(scores)
+    assert [kind.baseline(name, gold) for name in ("auroc", "average_precision")] == [0.5, 0.5]
+    of_three = kind.scores(Gold(gold.labels, (*names, "maybe")), predictions, sure)
+    of_one = kind.scores(Gold(np.zeros(4, dtype=int), names), predictions, sure)
+    assert "auroc" not in kind.scores(gold, predictions)
+    assert "auroc" not in of_three
+    assert "auroc" not in of_one
+    assert kind.metrics_of(names)[3:] == ("auroc", "average_precision", "recall@fpr=0.01")
+    assert kind.metrics_of((*names, "maybe")) == ("accuracy", "f1_macro", "matthews")
 
 
 def test_the_most_frequent_class_is_the_baseline():
