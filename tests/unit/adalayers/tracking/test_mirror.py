@@ -268,7 +268,7 @@ def test_a_study_becomes_a_parent_run_with_a_nested_run_per_trial(folder, fresh_
     assert nested["t3"].data.tags["error"] == "OSError: no route to https://***@example.org"
     assert confirmed.data.params["arm"] == confirmed.data.tags["arm"] == "core"
     assert confirmed.data.metrics["test/f1"] == 0.6
-    assert [*sorted(confirmed.data.metrics)][0] == "test/f1", "charts come in this order"
+    assert min(confirmed.data.metrics) == "test/f1", "charts come in this order"
     assert core.data.tags["mlflow.runColor"] == confirmed.data.tags["mlflow.runColor"] == "#0072B2"
     assert "mlflow.runColor" not in first.data.tags
 
