@@ -60,7 +60,7 @@ def describe(study: Study, case: Case, flags: Flags) -> str:
     gpus = resources.gpus(here)
     concurrency = max(1, resources.at_a_time(cpus=os.cpu_count() or 1, gpus=here))
     features = feature_plan(
-        prepared, flags.features, flags.cache_dir, gpus_per_trial=resources.gpus_per_trial, dry_run=True
+        prepared, flags.features, flags.cache_dir, gpus_per_trial=resources.gpus_per_trial
     )
     missing, live = not_stored(prepared, flags.cache_dir), features.mode == "live"
     # Which trials of others it takes is not known before arms have tried their rates.
@@ -230,7 +230,7 @@ def _seconds(
     live: whether each epoch takes a pass of the backbone
     """
     sample = _sample(prepared, max(SAMPLE, 2 * max(config.batch_size for config in configs)))
-    forward = time_backbone(prepared, torch.device("cpu")).all_cores if _timed(prepared) else 0.0
+    forward = time_backbone(prepared, torch.device("cpu")) if _timed(prepared) else 0.0
     tokens_per_example = prepared.data("live").splits["train"].features.lengths.mean()
     train, validation = (len(prepared.task.splits[name]) for name in ("train", "validation"))
     timed: dict[Any, float] = {}

@@ -92,11 +92,7 @@ def _ready(study: Study, flags: Flags, case: Case, deadline: float) -> ReadyCase
     if study.measures:
         _measure(study, flags, case)
     features = feature_plan(
-        prepared,
-        flags.features,
-        flags.cache_dir,
-        gpus_per_trial=flags.resources.gpus_per_trial,
-        dry_run=False,
+        prepared, flags.features, flags.cache_dir, gpus_per_trial=flags.resources.gpus_per_trial
     )
     logger.info(f"hidden states: {features.mode} ({features.why})")
     data = prepared.data(features.mode, cache=flags.cache_dir, on_progress=_rates(deadline))

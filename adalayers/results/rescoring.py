@@ -10,6 +10,7 @@ import pandas as pd
 
 from adalayers.results.files import PREDICTIONS, answers, prediction_hash
 from adalayers.tasks.kinds import KINDS
+from adalayers.tasks.metrics import Answers
 
 ROUNDING = 1e-6
 """Scores that are this near, relative to those above 1, are one: predicted numbers are written with nine digits."""
@@ -79,7 +80,7 @@ def contradicted(
     gold, said = (answers(predictions[name]).tolist() for name in ("label", "prediction"))
     sure = predictions["score"].to_numpy(dtype=float) if "score" in predictions else None
     try:
-        scores = KINDS[kind].rescored(gold, said, labels, sure) if kind in KINDS else None
+        scores = KINDS[kind].rescored(Answers(gold, said, labels, sure)) if kind in KINDS else None
     except ValueError as error:
         yield f"its predictions of {SPLITS[split]} cannot be scored ({error})"
         return

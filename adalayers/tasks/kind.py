@@ -6,7 +6,7 @@ A further kind is one file in `kinds/` and one line of their registry; nothing e
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -15,7 +15,7 @@ import numpy as np
 from adalayers.errors import BadInput
 from adalayers.states import Head
 from adalayers.storage.to_json import JsonObject
-from adalayers.tasks.metrics import Metric
+from adalayers.tasks.metrics import Answers, Metric
 
 if TYPE_CHECKING:  # reading the flags needs tasks, and importing torch takes seconds
     import pandas as pd
@@ -203,20 +203,8 @@ class TaskKind(ABC):
     def as_text(self, gold: Gold, values: np.ndarray) -> list[str] | list[tuple[str, ...]]:
         """Return labels or predictions [items] by example, for `predictions.parquet`: a text, or one per word."""
 
-    def rescored(
-        self,
-        labels: Sequence[Any],
-        predictions: Sequence[Any],
-        names: Sequence[str],
-        probabilities: np.ndarray | None = None,
-    ) -> dict[str, float] | None:
+    def rescored(self, answers: Answers) -> dict[str, float] | None:
         """Return the scores that rows of `predictions.parquet` give: what `as_text` wrote, read again.
-
-        Args:
-            labels: A text per example, or a tuple of a text per word.
-            predictions: The same.
-            names: Names of the classes.
-            probabilities: [rows], of the predictions, where known.
 
         Returns:
             Scores by name, of those that `scores` gives; None where a kind does not say how its texts are read.

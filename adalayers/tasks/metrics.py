@@ -31,6 +31,22 @@ Tags = Sequence[Sequence[str]]
 """Tags of each sentence, by name; a `Scheme` says what they mean."""
 
 
+class Answers(NamedTuple):
+    """Rows of `predictions.parquet`.
+
+    Attributes:
+        labels: A text, or a tuple of a text per word, of each row.
+        predictions: The same.
+        names: Names of the classes.
+        probabilities: [rows], of the predictions, where known.
+    """
+
+    labels: Sequence[Any]
+    predictions: Sequence[Any]
+    names: Sequence[str] = ()
+    probabilities: np.ndarray | None = None
+
+
 class Counts(NamedTuple):
     """What a score follows from, of examples in rows: those of several trials below each other, or stacked.
 
@@ -76,23 +92,11 @@ class Metric(ABC):
         METRICS.setdefault(self.name, self)
 
     @abstractmethod
-    def count(
-        self,
-        labels: Sequence[Any],
-        predictions: Sequence[Any],
-        names: Sequence[str],
-        probabilities: np.ndarray | None = None,
-    ) -> Counts:
-        """Return what the score follows from, of each row of `predictions.parquet`.
-
-        Args:
-            labels: A text, or a tuple of a text per word, of each row.
-            predictions: The same.
-            names: Names of the classes.
-            probabilities: [rows], of the predictions.
+    def count(self, answers: Answers) -> Counts:
+        """Return what the score follows from, of each row.
 
         Raises:
-            ValueError: Where they do not fit each other.
+            ValueError: Where labels and predictions do not fit each other.
         """
 
     @abstractmethod
@@ -134,17 +138,11 @@ class CountedMetric(Metric):
             [classes, draws], and `n_labels`.
     """
 
-    of_rows: Callable[[Sequence[Any], Sequence[Any], Sequence[str]], Counts]
+    of_rows: Callable[[Answers], Counts]
     of_sums: Callable[[np.ndarray, np.ndarray, np.ndarray, int], np.ndarray]
 
-    def count(
-        self,
-        labels: Sequence[Any],
-        predictions: Sequence[Any],
-        names: Sequence[str],
-        probabilities: np.ndarray | None = None,
-    ) -> Counts:
-        return self.of_rows(labels, predictions, names)
+    def count(self, answers: Answers) -> Counts:
+        return self.of_rows(answers)
 
     def resampled(self, counts: Counts, weights: np.ndarray) -> np.ndarray:
         def summed(parts: np.ndarray) -> np.ndarray:
@@ -168,14 +166,8 @@ class NumberMetric(Metric):
     of: Callable[[np.ndarray, np.ndarray, np.ndarray], np.ndarray]
     weights_at_once: ClassVar[int] = 1_000_000  # several tables are as large
 
-    def count(
-        self,
-        labels: Sequence[Any],
-        predictions: Sequence[Any],
-        names: Sequence[str],
-        probabilities: np.ndarray | None = None,
-    ) -> Counts:
-        gold, predicted = (np.array(texts, dtype=float)[None] for texts in (labels, predictions))
+    def count(self, answers: Answers) -> Counts:
+        gold, predicted = (np.array(texts, dtype=float)[None] for texts in answers[:2])
         return Counts(gold, predicted, predicted, 1)
 
     def resampled(self, counts: Counts, weights: np.ndarray) -> np.ndarray:
@@ -191,17 +183,11 @@ class NumberMetric(Metric):
 class RankMetric(NumberMetric):
     """A score of how well the probability of the second of two classes sorts examples: labels are 0 and 1."""
 
-    def count(
-        self,
-        labels: Sequence[Any],
-        predictions: Sequence[Any],
-        names: Sequence[str],
-        probabilities: np.ndarray | None = None,
-    ) -> Counts:
-        if len(names) != 2 or probabilities is None:
+    def count(self, answers: Answers) -> Counts:
+        if len(answers.names) != 2 or answers.probabilities is None:
             raise ValueError(f"{self.name} needs two classes and the probabilities of predictions")
-        gold, said = (np.array([text == names[1] for text in texts]) for texts in (labels, predictions))
-        second = of_second(said, probabilities)[None]
+        gold, said = (np.array([text == answers.names[1] for text in texts]) for texts in answers[:2])
+        second = of_second(said, answers.probabilities)[None]
         return Counts(gold.astype(float)[None], second, second, 1)
 
 
@@ -210,11 +196,9 @@ def of_second(predictions: np.ndarray, probabilities: np.ndarray) -> np.ndarray:
     return np.where(predictions == 1, probabilities, 1 - probabilities)
 
 
-def count_classes(labels: Sequence[Any], predictions: Sequence[Any], names: Sequence[str]) -> Counts:
+def count_classes(answers: Answers) -> Counts:
     """Return how often each class is a label, its prediction, and both, of texts or of the words of sentences."""
-    true, said = (
-        [[text] if isinstance(text, str) else text for text in part] for part in (labels, predictions)
-    )
+    true, said = ([[text] if isinstance(text, str) else text for text in part] for part in answers[:2])
     lengths = np.array([len(sentence) for sentence in true], dtype=int)
     if lengths.tolist() != [len(sentence) for sentence in said]:
         raise ValueError("the classes of a sentence are not as many as its words")
@@ -231,27 +215,25 @@ def count_classes(labels: Sequence[Any], predictions: Sequence[Any], names: Sequ
         cells = np.bincount(class_codes * len(lengths) + at, minlength=len(codes) * len(lengths))
         return cells.reshape(len(codes), len(lengths)).astype(np.float32)
 
-    n_labels = max(len(names), len(codes.keys() - {CUT}))
+    n_labels = max(len(answers.names), len(codes.keys() - {CUT}))
     return Counts(
         counts(of_labels, row), counts(of_predictions, row), counts(of_labels[right], row[right]), n_labels
     )
 
 
-def _count_right(labels: Sequence[Any], predictions: Sequence[Any], names: Sequence[str]) -> Counts:
+def _count_right(answers: Answers) -> Counts:
     """Return how many answers are right, whatever the classes: of texts they may be thousands."""
-    if not all(isinstance(label, str) for label in labels):
-        return count_classes(labels, predictions, names)
-    hits = np.array([a == b for a, b in zip(labels, predictions, strict=True)], dtype=np.float32)[None]
+    if not all(isinstance(label, str) for label in answers.labels):
+        return count_classes(answers)
+    hits = np.array([a == b for a, b in zip(*answers[:2], strict=True)], dtype=np.float32)[None]
     return Counts(np.ones_like(hits), np.ones_like(hits), hits, 1)
 
 
-def _count_entities(
-    labels: Sequence[Any], predictions: Sequence[Any], names: Sequence[str], only: str = ""
-) -> Counts:
+def _count_entities(answers: Answers, only: str = "") -> Counts:
     """Return how many entities are labels, predictions and both; `only` those of one type."""
     codes: dict[Any, int] = {}
-    rows = [codes.setdefault(pair, len(codes)) for pair in zip(labels, predictions, strict=True)]
-    scheme = scheme_or_runs(names or sorted({tag for tags in labels for tag in tags}))
+    rows = [codes.setdefault(pair, len(codes)) for pair in zip(*answers[:2], strict=True)]
+    scheme = scheme_or_runs(answers.names or sorted({tag for tags in answers.labels for tag in tags}))
     if only:
         places = {tag: place for tag, place in scheme.places.items() if place[1] == only}
         scheme = dataclasses.replace(scheme, places=places)
@@ -316,15 +298,7 @@ def sequence_scores(labels: np.ndarray, predictions: np.ndarray, n_labels: int) 
         `accuracy`; `f1_macro`, the mean over all classes, where one neither present nor predicted counts 0; `matthews`,
         Gorodkin's R_K (2004), for two classes the Matthews correlation of GLUE, 0 where labels or predictions are
         constant.
-
-    Raises:
-        ValueError: If there is nothing to score, the two differ in shape, or a value is no class.
     """
-    labels, predictions = np.asarray(labels), np.asarray(predictions)
-    _check_shapes(labels, predictions)
-    for what, values in (("labels", labels), ("predictions", predictions)):
-        if values.min() < 0 or values.max() >= n_labels:
-            raise ValueError(f"wanted {what} in 0..{n_labels - 1}, got {values.min()}..{values.max()}")
     confusion = np.bincount(labels * n_labels + predictions, minlength=n_labels**2).reshape(n_labels, -1)
     correct, gold, predicted = confusion.diagonal(), confusion.sum(axis=1), confusion.sum(axis=0)
     # Python's integers do not overflow: these are products of counts, multiplied once more.
@@ -336,14 +310,6 @@ def sequence_scores(labels: np.ndarray, predictions: np.ndarray, n_labels: int) 
         "f1_macro": float(np.mean(2 * correct / np.maximum(gold + predicted, 1))),
         "matthews": covariance / math.sqrt(variances) if variances else 0.0,
     }
-
-
-def _check_shapes(labels: np.ndarray, predictions: np.ndarray) -> None:
-    if labels.shape != predictions.shape or labels.ndim != 1 or not len(labels):
-        raise ValueError(
-            f"wanted as many predictions as labels, in one dimension and at least one; "
-            f"got labels {labels.shape} and predictions {predictions.shape}"
-        )
 
 
 def word_scores(labels: np.ndarray, predictions: np.ndarray, n_labels: int) -> dict[str, float]:
@@ -368,12 +334,8 @@ def number_scores(labels: np.ndarray, predictions: np.ndarray) -> dict[str, floa
         1 - sum (y - prediction)^2 / sum (y - mean y)^2, at most 1 and 0 for the mean as the answer to all; `rmse` and
         `mae`, on the labels' scale, lower is better. What is undefined is 0: a correlation where labels or predictions
         are constant, and r2 where labels are.
-
-    Raises:
-        ValueError: If there is nothing to score, or the two differ in shape.
     """
     labels, predictions = np.asarray(labels, dtype=np.float64), np.asarray(predictions, dtype=np.float64)
-    _check_shapes(labels, predictions)
     errors = labels - predictions
     return {
         **{metric.name: metric.score(labels, predictions) for metric in (PEARSON, SPEARMAN, R2)},

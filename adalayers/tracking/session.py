@@ -14,7 +14,6 @@
     arms      of the selection metric `test/f1`, `... low`, `... high` (the mean over seeds and its interval, as on the
               page) and `n`, at the end of a run of the study
     view      a tag of the experiment for each study, by which `Session.page` shows its arms
-    inputs    the dataset, with its fingerprint as digest
     status    completed FINISHED, stopped KILLED, failed and diverged FAILED; unfinished trials are left out
 
 Nothing here uses MLflow's fluent API, so a user's own active run stays as it is. mlflow is imported on first
@@ -24,7 +23,6 @@ use: importing this module is free.
 from __future__ import annotations
 
 import contextlib
-import json
 import logging
 import os
 import re
@@ -81,7 +79,7 @@ _READABLE = (".md", ".json", ".csv")
 # What every MLflow server accepts; newer ones accept more.
 _BATCH_ENTRIES = 1000
 _BATCH_PARAMS = 100
-_DIGEST, _NOTE, _MOST_RUNS = 36, 4000, 50_000
+_NOTE, _MOST_RUNS = 4000, 50_000
 
 KIND = {"mlflow.experimentKind": "custom_model_development"}
 """By this tag MLflow opens an experiment as one of models that are trained; else it asks, or guesses traces."""
@@ -173,8 +171,6 @@ class Session:
         ]
         tags += [RunTag(name, text) for name, text in _source(study).items() if data.tags.get(name) != text]
         self._log_to_parent(params, tags)
-        if inputs := _inputs(study):  # the same one twice is one
-            self._client.log_inputs(self._parent, inputs)
         self._client.set_experiment_tag(self._experiment, VIEW + self._key, runs_view(self._key, metric))
 
     def _create(
@@ -191,8 +187,6 @@ class Session:
             tags["mlflow.runColor"] = colour
         tags |= {"mlflow.parentRunId": parent} if parent else {}
         run = self._client.create_run(self._experiment, start_time=begin, tags=tags, run_name=name)
-        if inputs := _inputs(self._study):
-            self._client.log_inputs(run.info.run_id, inputs)
         return str(run.info.run_id)
 
     def _write(self, trial: Trial) -> None:
@@ -411,20 +405,6 @@ def _source(study: Mapping[str, Any]) -> dict[str, str]:
     return {name: text for name, text in tags.items() if text} | (
         {"mlflow.source.type": "LOCAL"} if script else {}
     )
-
-
-def _inputs(study: Mapping[str, Any]) -> list[Any]:
-    """Return the dataset of a study as MLflow's input of a run; none where the study does not say."""
-    from mlflow.entities import Dataset, DatasetInput, InputTag
-
-    record = (study.get("environment") or {}).get("dataset")
-    if not isinstance(record, Mapping) or not record.get("name"):
-        return []
-    digest = str(record.get("fingerprint") or "unknown")[:_DIGEST]
-    source = json.dumps({"uri": clean(str(record.get("source") or record["name"]))})
-    profile = json.dumps({"examples": record.get("examples"), "kind": record.get("kind")}, default=str)
-    dataset = Dataset(clean(str(record["name"])), digest, "adalayers", source, profile=profile)
-    return [DatasetInput(dataset, [InputTag("mlflow.data.context", "training")])]
 
 
 def _artifacts(folder: Folder) -> list[str]:

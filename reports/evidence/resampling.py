@@ -18,7 +18,7 @@ import numpy as np
 import pandas as pd
 
 from adalayers.results.files import PREDICTIONS, TRIALS, answers
-from adalayers.tasks.metrics import Counts, Metric, metric
+from adalayers.tasks.metrics import Answers, Counts, Metric, metric
 from reports.reading.frames import numbers
 from reports.reading.load import Plan
 from reports.tables import arms as tables
@@ -125,9 +125,8 @@ def collect(
     rows = rows[sizes == sizes.mode()[0]]
     labels, trials = answers(rows["label"]), rows["trial_id"].unique()
     probabilities = rows["score"].to_numpy(dtype=float) if "score" in rows else None
-    *counts, n_labels = selects.count(
-        labels.tolist(), answers(rows["prediction"]).tolist(), names, probabilities
-    )
+    said = answers(rows["prediction"]).tolist()
+    *counts, n_labels = selects.count(Answers(labels.tolist(), said, names, probabilities))
     codes = np.stack([rows["index"], pd.factorize(labels)[0]], axis=1).reshape(len(trials), -1)
     examples = pd.Series([of_trial.tobytes() for of_trial in codes])
     alike = (examples == examples.mode()[0]).to_numpy()

@@ -5,8 +5,8 @@ from __future__ import annotations
 import itertools
 from abc import ABC
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from collections.abc import Mapping
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -23,6 +23,7 @@ from adalayers.tasks.metrics import (
     PRECISION,
     RANK_METRICS,
     RECALL,
+    Answers,
     entities,
     of_second,
     sequence_scores,
@@ -175,17 +176,13 @@ class SequenceClassification(Classification):
         """Return the names of classes."""
         return np.array(gold.names)[values].tolist()
 
-    def rescored(
-        self,
-        labels: Sequence[Any],
-        predictions: Sequence[Any],
-        names: Sequence[str],
-        probabilities: np.ndarray | None = None,
-    ) -> dict[str, float]:
+    def rescored(self, answers: Answers) -> dict[str, float]:
         """Return the scores of class names; one that is not in `names` is a class more."""
-        number = {name: i for i, name in enumerate(dict.fromkeys([*names, *labels, *predictions]))}
-        gold, predicted = (np.array([number[text] for text in texts]) for texts in (labels, predictions))
-        known = probabilities if len(names) == 2 else None  # of rows alone the order of classes is not known
+        number = {
+            name: i for i, name in enumerate(dict.fromkeys(itertools.chain(answers.names, *answers[:2])))
+        }
+        gold, predicted = (np.array([number[text] for text in texts]) for texts in answers[:2])
+        known = answers.probabilities if answers.names else None  # else the order of classes is not known
         return self.scores(Gold(gold, tuple(number)), predicted, known)
 
 
@@ -275,15 +272,10 @@ class TokenClassification(Classification):
         """Return the tags of each sentence."""
         return by_name(gold, values, self.prediction_names(gold.names))
 
-    def rescored(
-        self,
-        labels: Sequence[Any],
-        predictions: Sequence[Any],
-        names: Sequence[str],
-        probabilities: np.ndarray | None = None,
-    ) -> dict[str, float]:
+    def rescored(self, answers: Answers) -> dict[str, float]:
         """Return the scores of sentences of tags."""
-        known = names or sorted({*itertools.chain.from_iterable((*labels, *predictions))})
+        labels, predictions = answers[:2]
+        known = answers.names or sorted({*itertools.chain.from_iterable((*labels, *predictions))})
         return token_scores(labels, predictions, scheme_or_runs(known))
 
 
@@ -317,18 +309,12 @@ class WordClassification(Classification):
         """Return the classes of the words of each sentence."""
         return by_name(gold, values, self.prediction_names(gold.names))
 
-    def rescored(
-        self,
-        labels: Sequence[Any],
-        predictions: Sequence[Any],
-        names: Sequence[str],
-        probabilities: np.ndarray | None = None,
-    ) -> dict[str, float]:
+    def rescored(self, answers: Answers) -> dict[str, float]:
         """Return the scores of the words of all sentences; one that was cut away is wrong, and of no class."""
-        if list(map(len, labels)) != list(map(len, predictions)):
+        if list(map(len, answers.labels)) != list(map(len, answers.predictions)):
             raise ValueError("wanted as many classes as words in each sentence")
-        words, said = (list(itertools.chain.from_iterable(texts)) for texts in (labels, predictions))
-        number = {name: i for i, name in enumerate(dict.fromkeys([*names, *words]))}
+        words, said = (list(itertools.chain.from_iterable(texts)) for texts in answers[:2])
+        number = {name: i for i, name in enumerate(dict.fromkeys([*answers.names, *words]))}
         true, guessed = (np.array([number.get(word, len(number)) for word in of]) for of in (words, said))
         return word_scores(true, guessed, len(number))
 

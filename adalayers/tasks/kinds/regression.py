@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -10,7 +10,7 @@ import numpy as np
 from adalayers.errors import BadInput
 from adalayers.storage.to_json import JsonObject
 from adalayers.tasks.kind import Gold, LabelColumn, Labels, LabelsByRole, TaskKind
-from adalayers.tasks.metrics import PEARSON, R2, SPEARMAN, number_scores
+from adalayers.tasks.metrics import PEARSON, R2, SPEARMAN, Answers, number_scores
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -145,15 +145,9 @@ class Regression(TaskKind):
         """Return numbers to nine digits, which give a float32 back."""
         return [f"{value:.9g}" for value in values]
 
-    def rescored(
-        self,
-        labels: Sequence[Any],
-        predictions: Sequence[Any],
-        names: Sequence[str],
-        probabilities: np.ndarray | None = None,
-    ) -> dict[str, float]:
+    def rescored(self, answers: Answers) -> dict[str, float]:
         """Return the scores of numbers."""
-        return number_scores(*(np.array(texts, dtype=np.float64) for texts in (labels, predictions)))
+        return number_scores(*(np.array(texts, dtype=np.float64) for texts in answers[:2]))
 
     def mistakes(self, rows: pd.DataFrame) -> pd.DataFrame:
         """Return all rows, the largest errors first."""

@@ -1,11 +1,11 @@
-"""Where hidden states come from: as asked, or by what there is room for and what is quicker."""
+"""Where hidden states come from: as asked, or by what there is room for."""
 
 from types import SimpleNamespace
 
 import pytest
 
 from adalayers.data import feature_plan
-from adalayers.data.feature_plan import MEMORY_SHARE, read_rate
+from adalayers.data.feature_plan import MEMORY_SHARE
 
 GB = 10**9
 
@@ -20,17 +20,11 @@ def plan(monkeypatch, tmp_path):
         memory=20 * GB,
         disk=100 * GB,
         gpu=None,
-        forward=None,
-        rate=None,
-        dry_run=False,
     ):
         monkeypatch.setattr(feature_plan, "free_bytes", lambda cache: (memory, disk, gpu))
         monkeypatch.setattr(feature_plan, "missing_bytes", lambda prepared, cache: missing)
-        # Without a value it fails: sizes decide, and nothing is to be measured.
-        monkeypatch.setattr(feature_plan, "read_rate", lambda cache: rate / 1)
-        monkeypatch.setattr(feature_plan, "forward_seconds", lambda prepared: forward / 1)
         prepared = SimpleNamespace(store_bytes=store)
-        return feature_plan.feature_plan(prepared, asked, tmp_path, gpus_per_trial=None, dry_run=dry_run)
+        return feature_plan.feature_plan(prepared, asked, tmp_path, gpus_per_trial=None)
 
     return planned
 
@@ -46,25 +40,8 @@ def plan(monkeypatch, tmp_path):
         ("auto", {"store": 3 * GB, "missing": 0, "disk": 0}, "memory"),
         ("auto", {"gpu": 10 * GB}, "memory"),
         ("auto", {"gpu": 3 * GB}, "disk"),
+        ("auto", {"store": 50 * GB}, "disk"),
     ],
 )
 def test_as_asked_else_by_what_there_is_room_for(plan, asked, change, mode):
     assert plan(asked, **change).mode == mode
-
-
-def test_beyond_memory_the_quicker_of_disk_and_backbone_wins(plan):
-    beyond = {"store": 50 * GB, "forward": 100.0}
-    assert plan(**beyond, rate=0.6 * GB).mode == "disk"  # 83 s to read
-    assert plan(**beyond, rate=0.4 * GB).mode == "live"  # 125 s
-    for seconds in ("83 s", "100 s"):
-        assert seconds in plan(**beyond, rate=0.6 * GB).why
-
-
-def test_a_dry_run_times_no_disk(plan):
-    assert plan(store=50 * GB, dry_run=True).mode == "disk"
-
-
-def test_the_disk_is_timed_without_a_trace(tmp_path, monkeypatch):
-    monkeypatch.setattr("adalayers.data.feature_plan.PROBE_BYTES", 1 << 20)
-    assert read_rate(tmp_path) > 0
-    assert list(tmp_path.iterdir()) == []

@@ -93,20 +93,6 @@ def test_matthews_of_many_examples_does_not_overflow():
     assert sequence_scores(labels, labels, 2)["matthews"] == 1.0
 
 
-@pytest.mark.parametrize(
-    ("labels", "predictions", "message"),
-    [
-        (array(0, 1), array(0), "as many predictions as labels"),
-        (array(), array(), "at least one"),
-        (array(0, 2), array(0, 1), r"labels in 0\.\.1, got 0\.\.2"),
-        (array(0, 1), array(0, -1), r"predictions in 0\.\.1, got -1\.\.0"),
-    ],
-)
-def test_sequence_scores_refuse_what_cannot_be_scored(labels, predictions, message):
-    with pytest.raises(ValueError, match=message):
-        sequence_scores(labels, predictions, 2)
-
-
 def test_entity_counts_are_seqevals():
     from seqeval.metrics.sequence_labeling import get_entities
 

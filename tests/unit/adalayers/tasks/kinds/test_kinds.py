@@ -8,6 +8,7 @@ import torch
 from adalayers.errors import BadInput
 from adalayers.tasks.kind import Gold
 from adalayers.tasks.kinds import KINDS
+from adalayers.tasks.metrics import Answers
 from adalayers.tasks.task import load_task
 
 TAGS = ("O", "B-X", "I-X")
@@ -66,7 +67,7 @@ def test_rankings_are_scored_of_two_classes_that_both_occur_and_read_back_from_r
     assert scores["average_precision"] == pytest.approx((1 + 2 / 3) / 2)
     assert scores["recall@fpr=0.01"] == 0.5
     rows = kind.prediction_columns(gold, predictions, sure)
-    again = kind.rescored(rows["label"], rows["prediction"], names, np.array(rows["score"]))
+    again = kind.rescored(Answers(rows["label"], rows["prediction"], names, np.array(rows["score"])))
     assert again == pytest.approx(scores)
     assert [kind.baseline(name, gold) for name in ("auroc", "average_precision")] == [0.5, 0.5]
     of_three = kind.scores(Gold(gold.labels, (*names, "maybe")), predictions, sure)
