@@ -48,8 +48,8 @@ class CaseData:
         require_base_model(self.prepared.source, f"that reads {reference} too")
         if reference == request.dataset:
             return self.prepared
-        own = dict.fromkeys(("text_column", "label_column", "group_column", "metric"))
-        return prepare(replace(request, dataset=reference, **own))
+        plain = replace(request, text_column=None, label_column=None, group_column=None, metric=None)
+        return prepare(replace(plain, dataset=reference))
 
     @property
     def key(self) -> JsonObject:

@@ -256,7 +256,11 @@ def _claims(folder: Folder) -> pd.DataFrame:
     except (ValueError, OSError) as error:
         lost, advice = "the comparisons cannot be shown", "rebuild it with adalayers report"
         raise damaged(folder, files.CLAIMS, error, lost=lost, advice=advice) from error
-    return pd.DataFrame(claims) if claims else pd.DataFrame(columns=["arm", "control", "verdict"])
+    table = pd.DataFrame(claims) if claims else pd.DataFrame(columns=["arm", "control", "verdict"])
+    ends = table.columns.intersection(
+        ["difference", "low", "high", "level", "at_most", "p_value", "p_adjusted"]
+    )
+    return table.astype(dict.fromkeys(ends, float))  # also where all are null
 
 
 def _as_type(levels: pd.Series, dtype: Any) -> pd.Series:

@@ -78,8 +78,8 @@ class DatasetName:
 
     @property
     def config(self) -> str | None:
-        """The hub config, None for the dataset's own default."""
-        return self.source.partition(":")[2] or None
+        """The hub config, None for the dataset's own default, and of a folder."""
+        return None if self.folder else self.source.partition(":")[2] or None
 
 
 @dataclass(frozen=True)
@@ -205,7 +205,7 @@ def _read_folder(name: DatasetName, folder: Path, asked: Wanted) -> Corpus:
     )
 
 
-def _of_config(name: DatasetName, folder: Path, sources: Sequence[Source]) -> Sequence[Source]:
+def _of_config(name: DatasetName, folder: Path, sources: list[Source]) -> list[Source]:
     """Return the sources of the config that was asked for, as the README tells configs apart, or folders' names do.
 
     Raises:
