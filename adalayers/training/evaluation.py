@@ -16,6 +16,7 @@ from torch.nn.attention import SDPBackend, sdpa_kernel
 from adalayers.data.trial_data import Batch
 from adalayers.models.model import FusionModel
 from adalayers.study import Variant
+from adalayers.tasks.metrics import RankMetric, metric
 from adalayers.training.steps import Steps, ask
 
 if TYPE_CHECKING:
@@ -68,7 +69,9 @@ def evaluate(
         columns = data.kind.prediction_columns(gold, predicted, probability)
         groups = {} if split.groups is None else {"group": split.groups}
         frame = pd.DataFrame({"split": prefix, "index": split.index, **groups, **columns})
-    scores = data.kind.scores(gold, predicted, probability)
+    # Else no study would have these columns but those that began since there are such scores.
+    ranked = isinstance(metric(data.metric), RankMetric)
+    scores = data.kind.scores(gold, predicted, probability if ranked else None)
     return {f"{prefix}/{key}": value for key, value in scores.items()}, frame
 
 
@@ -77,11 +80,11 @@ def variant_scores(trial: Trainer, variants: Sequence[Variant], epoch: float) ->
 
     A variant that is the model itself, or none, is left out.
     """
-    rows, metric = [], trial.data.metric
+    rows, selects = [], trial.data.metric
     for variant in variants:
         changed = trial.model.as_variant(variant)
         if changed is not None:
             with changed:
                 scores, _ = yield from evaluate(trial, "validation", epoch)
-            rows.append(("val", variant.name, metric, scores[f"val/{metric}"]))
+            rows.append(("val", variant.name, selects, scores[f"val/{selects}"]))
     return pd.DataFrame(rows, columns=["split", "variant", "metric", "value"])
