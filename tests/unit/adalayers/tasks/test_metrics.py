@@ -206,9 +206,6 @@ def test_what_is_undefined_of_numbers_is_zero():
         "rmse": 1.0,
         "mae": 1.0,
     }
-    for wrong in (np.zeros(3), np.zeros((2, 1)), np.zeros(0)):
-        with pytest.raises(ValueError, match="wanted as many predictions as labels"):
-            number_scores(np.zeros(2) if len(wrong) else wrong, wrong)
 
 
 def test_bounds_hold_for_numbers():
