@@ -55,7 +55,7 @@ bench-smoke: setup  # every benchmark, tiny: that they run, not what they measur
 	@$(BIN)/python -m tests.benchmarks --tiny
 
 bench-streaming: setup  # trained tasks next to a running base model: time and memory, a last line of JSON
-	@OMP_NUM_THREADS=2 $(BIN)/python -m tests.benchmarks.streaming
+	@$(BIN)/python -m tests.benchmarks streaming
 
 clean:
 	rm -rf .venv results mlartifacts mlflow.db .pytest_cache .mypy_cache .ruff_cache

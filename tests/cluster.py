@@ -111,12 +111,8 @@ def check(root: Path) -> None:
     (root / "t").mkdir(exist_ok=True)
     made, port = world(root), free_port()
     plain = {name: value for name, value in os.environ.items() if not name.startswith("RAY_A")}
-    plain |= {
-        "RAY_USAGE_STATS_ENABLED": "0",
-        "RAY_worker_niceness": "0",
-        "HOME": str(root),
-        "OMP_NUM_THREADS": "1",
-    }
+    plain |= {"RAY_USAGE_STATS_ENABLED": "0", "RAY_worker_niceness": "0"}
+    plain |= {"HOME": str(root), "OMP_NUM_THREADS": "1"}
     token = plain | {"RAY_AUTH_MODE": "token", "RAY_AUTH_TOKEN": secrets.token_hex(32)}
     whole = Study(made, root, "undisturbed", FLAGS)
     if (code := whole.start().wait()) != DONE:

@@ -11,6 +11,7 @@ import argparse
 import collections
 import contextlib
 import dataclasses
+import functools
 import hashlib
 import io
 import json
@@ -71,41 +72,10 @@ from tests.helpers.studying import world
 
 HANG_SECONDS = 20
 """Within so many an answer, or a refusal, is there."""
-WORDS = (
-    "",
-    "\n",
-    "-1",
-    "0",
-    "0.5",
-    "1e400",
-    "nan",
-    "inf",
-    "None",
-    str(10**12),
-    str(2**63),
-    "٣",
-    "½",
-    "x" * 300,
-    "a\x00b",
-    "../..",
-    "/",
-    "~nouser",
-    "[::1",
-    "s3://[::1",
-    "foo://x",
-    "file:///",
-    "http://127.0.0.1:9",
-    "ray://x:1",
-    "host:port",
-    "host:1",
-    "minilm",
-    "cola",
-    "random:minilm",
-    "random:random:minilm",
-    "a/b@c",
-    "layers:0",
-    "layers:1,99",
-)
+NUMBERS = "-1 0 0.5 1e400 nan inf None ٣ ½"
+PLACES = "../.. / ~nouser [::1 s3://[::1 foo://x file:/// http://127.0.0.1:9 ray://x:1 host:port host:1"
+NAMES = "minilm cola random:minilm random:random:minilm a/b@c layers:0 layers:1,99"
+WORDS = ["", "\n", "x" * 300, "a\x00b", str(10**12), str(2**63), *f"{NUMBERS} {PLACES} {NAMES}".split()]
 SHAPE = Shape("sequence", 2, (Stream("encoder", 4),), 32, "bert")
 
 
@@ -128,10 +98,8 @@ class Fuzz:
         self.backbone = load_backbone(self.prepared.source)
         self.encoded = self.prepared.encoded["validation"]
         self.whole = self.features(root / "cache")
-        self.data, self.config = (
-            made_data(sizes=(16, 8, 8)),
-            LayerMixConfig(k=4, heads=2, epochs=2, batch_size=8),
-        )
+        self.data = made_data(sizes=(16, 8, 8))
+        self.config = LayerMixConfig(k=4, heads=2, epochs=2, batch_size=8)
         with contextlib.suppress(KeyboardInterrupt):
             train(self.config, self.data, seed=1, on_evaluation=_stop, checkpoint=Folder(root / "checkpoint"))
         self.score = train(self.config, self.data, seed=1).history
@@ -157,12 +125,8 @@ class Fuzz:
                 shape, labels = dataclasses.replace(shape, head="token", n_outputs=3), ["O", "B-X", "I-X"]
             model = build_model(config, shape, self.prepared.source)
             model.prepare_training()
-            kind = "token" if name == "words" else "sequence"
-            about = {
-                "kind": kind,
-                "labels": labels,
-                "backbone": dataclasses.asdict(self.prepared.provenance.backbone),
-            }
+            about = {"kind": "token" if name == "words" else "sequence", "labels": labels}
+            about["backbone"] = dataclasses.asdict(self.prepared.provenance.backbone)
             folder = Folder(shutil.copytree(self.root / "study", self.root / "parts" / name))
             about["trial_id"] = read_trials(folder)["trial_id"][0]
             save(model, folder.child(BEST), about=about)
@@ -176,15 +140,12 @@ class Fuzz:
     # The kinds of cases. Each returns once the library has done its work; what it raises is judged by `run`.
 
     def flags(self, rng: random.Random) -> None:
-        options = [
-            action for action in parser(STUDY)._actions if action.option_strings and action.dest != "help"
-        ]
+        options = [each for each in parser(STUDY)._actions if each.option_strings and each.dest != "help"]
         argv = []
         for _ in range(rng.randrange(1, 5)):
             option = rng.choice(options)
-            argv.append(
-                _mutated(option.option_strings[0], rng) if rng.random() < 0.1 else option.option_strings[0]
-            )
+            (name, *_) = option.option_strings
+            argv.append(_mutated(name, rng) if rng.random() < 0.1 else name)
             if option.nargs != 0:
                 argv += [self._value(option, rng) for _ in range(rng.choice((1, 1, 1, 2)))]
         flags = parse(STUDY, argv)
@@ -207,9 +168,8 @@ class Fuzz:
         names = list(hyperparameters())
         values: dict[str, Any] = {"fusion": rng.choice(list(FUSIONS))}
         for name in rng.sample(names, rng.randrange(1, 5)):
-            values[name] = rng.choice(
-                [_word(rng), rng.randrange(-2, 10), rng.uniform(-1, 2), None, True, 10**18, [1]]
-            )
+            numbers = [rng.randrange(-2, 10), rng.uniform(-1, 2), 10**18]
+            values[name] = rng.choice([_word(rng), *numbers, None, True, [1]])
         config = trial_config(**values)
         config.check(SHAPE)
         config.identity(SHAPE)
@@ -249,13 +209,9 @@ class Fuzz:
                 _damage(struck, rng)
             left = {file: file.read_bytes() for file in path.rglob("*") if file.is_file()}
             wrong: BadInput | None = None
-            for attempt in (
-                lambda: rebuild_claims(folder),
-                lambda: _goes_on(folder, study),
-                lambda: _recorded(folder),
-            ):
+            for attempt in (rebuild_claims, functools.partial(_goes_on, study=study), _recorded):
                 try:
-                    attempt()
+                    attempt(folder)
                 except BadInput as error:
                     wrong = error
             if struck.name != TRIALS and not read_trials(folder)[before.columns].equals(before):
@@ -282,9 +238,8 @@ class Fuzz:
             _spoil_parts(folder, rng)
             task = TrainedTask.from_pretrained(folder, backbone=str(self.made["backbone"])).model
             description(task)
-            (answers,) = Predictor({"task": task}, self.prepared.source).predict(
-                ["All that it says, and more."]
-            )
+            asked = Predictor({"task": task}, self.prepared.source)
+            (answers,) = asked.predict(["All that it says, and more."])
             numbers = re.findall(r"\bnan\b|\binf\b", str(dataclasses.asdict(answers["task"])))
             labels = json.loads((folder / CONFIG).read_text()).get("labels", [])
             if numbers or (labels and set(labels) != set(task.about["labels"])):
@@ -382,9 +337,8 @@ def _spoil_parts(folder: Path, rng: random.Random) -> None:
     else:
         path = rng.choice([config, weights])
         path.unlink()
-        rng.choice(
-            [Path.mkdir, os.mkfifo, lambda path: path.symlink_to(path), lambda path: path.symlink_to("no")]
-        )(path)
+        links = [lambda path: path.symlink_to(path), lambda path: path.symlink_to("no")]
+        rng.choice([Path.mkdir, os.mkfifo, *links])(path)
 
 
 def _spoil_tensors(path: Path, rng: random.Random) -> None:
@@ -420,9 +374,8 @@ def _spoil_json(path: Path, rng: random.Random) -> None:
             break
     if steps:
         holder, key = steps[-1]
-        holder[key] = rng.choice(
-            [None, -1, 0, 2 * 10**7, 10**12, 1.5, "x", [], {}, [None], {"a": 1}, True, float("nan")]
-        )
+        numbers = [-1, 0, 2 * 10**7, 10**12, 1.5, math.nan]
+        holder[key] = rng.choice([None, *numbers, "x", [], {}, [None], {"a": 1}, True])
     path.write_text(json.dumps(document))
 
 
@@ -498,9 +451,7 @@ def fuzz(root: Path, cases: int, seed: int, kinds: list[str]) -> list[str]:
         wrong = ["\n".join([str(error), *getattr(error, "__notes__", [])]) for error in group.exceptions]
         print(*wrong, sep="\n", flush=True)
     for kind, counted in outcomes.items():
-        print(
-            f"{kind:<16}  {counted['done']:>5} done  {counted['refused']:>5} refused  {counted['wrong']:>3} wrong"
-        )
+        print(f"{kind:<16}", *(f"{counted[word]:>5} {word}" for word in ("done", "refused", "wrong")))
     return wrong
 
 

@@ -27,9 +27,9 @@ import time
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
-from tests.dead_server import Server
 from tests.helpers.faults import BEFORE, BEGUN, ENDS, FAULTS, KILLED, WHILE, Run, small_disk
 from tests.helpers.long_form import Wrong, in_folder, parser_of
+from tests.helpers.mlflow_server import Server
 from tests.helpers.small_study import FLAGS, PATIENCE, Study, differences, left_behind, waited
 from tests.helpers.studying import world
 
@@ -77,10 +77,8 @@ class Soak:
                         raise Wrong(f"{number}, {kind}: " + "; ".join(wrong))
             finally:
                 self.server.kill()
-            print(
-                f"{kind}: {self._whole[kind].ended()} trials, all files equal, nothing left behind",
-                flush=True,
-            )
+            ended = self._whole[kind].ended()
+            print(f"{kind}: {ended} trials, all files equal, nothing left behind", flush=True)
             if self.done.total() >= self.faults:
                 break
             if self.done.total() == before:

@@ -9,6 +9,7 @@ import tempfile
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
+from typing import NamedTuple
 
 import numpy as np
 import torch
@@ -44,33 +45,46 @@ BASES: dict[str, Callable[[Path, Sizes], BackboneSource]] = {
 }
 
 
+class Ratio(NamedTuple):
+    """A benchmark that is the ratio of two of the times that it measures.
+
+    Attributes:
+        key:   What the ratio is called.
+        above, below: What the times are called.
+        times: Measures them.
+    """
+
+    key: str
+    above: str
+    below: str
+    times: Callable[[Path, Sizes], Measured]
+
+    def __call__(self, root: Path, sizes: Sizes) -> Measured:
+        seconds = self.times(root, sizes)
+        above, below = seconds[self.above], seconds[self.below]
+        logger.info(f"{self.key}: {self.above} {above:.4g} s, {self.below} {below:.4g} s")
+        return {self.key: above / below}
+
+
 def epoch(name: str, root: Path, sizes: Sizes) -> Measured:
     lengths = cola_lengths(sizes.cola if name == "minilm" else sizes.sample)
-    seconds = training.epochs(root, BASES[name](root, sizes), lengths, sizes.repeats)
-    return {f"epoch_live_over_stored_{name}": _ratio(f"epoch, {name}, CoLA", seconds, "live", "stored")}
+    return training.epochs(root, BASES[name](root, sizes), lengths, sizes.repeats)
 
 
 def group(name: str, root: Path, sizes: Sizes) -> Measured:
     lengths = cola_lengths(min(sizes.sample, groups.EXAMPLES))
-    seconds = groups.live(BASES[name](root, sizes), lengths, min(3, sizes.repeats))
-    ratio = _ratio(f"live epoch, {name}, 15 arms", seconds, "group", "one")
-    return {f"group15_live_over_one_live_{name}": ratio}
+    return groups.live(BASES[name](root, sizes), lengths, min(3, sizes.repeats))
 
 
 def extract(root: Path, sizes: Sizes) -> Measured:
     encoded = made.encoded(cola_lengths(sizes.cola))
-    seconds = training.extraction(root, {"minilm": made.minilm()}, encoded, min(3, sizes.repeats))
-    return {"extract_over_forward": _ratio("CoLA", seconds, "extract minilm", "forward minilm")}
+    return training.extraction(root, {"minilm": made.minilm()}, encoded, min(3, sizes.repeats))
 
 
-def step(root: Path, sizes: Sizes) -> Measured:
-    measured = {}
-    for key, layers, width in (("step_over_matmul", 24, 1024), ("step_over_matmul_minilm", 6, 384)):
-        # A batch as training sees it: of like lengths, here those around the median.
-        lengths = np.sort(cola_lengths())[len(cola_lengths()) // 2 :][:BATCH]
-        seconds = training.head_step(layers, width, lengths, sizes.steps)
-        measured[key] = _ratio(f"step, {layers} layers of width {width}", seconds, "step", "products")
-    return measured
+def step(layers: int, width: int, root: Path, sizes: Sizes) -> Measured:
+    # A batch as training sees it: of like lengths, here those around the median.
+    lengths = np.sort(cola_lengths())[len(cola_lengths()) // 2 :][:BATCH]
+    return training.head_step(layers, width, lengths, sizes.steps)
 
 
 def method_steps(root: Path, sizes: Sizes) -> Measured:
@@ -107,43 +121,35 @@ def loading(root: Path, sizes: Sizes) -> Measured:
     }
 
 
-def study_time(root: Path, sizes: Sizes) -> Measured:
-    seconds = study.study_over_training(root, sizes)
-    return {"study_over_training": _ratio("a study", seconds, "wall", "training")}
-
-
-def study_grouped(root: Path, sizes: Sizes) -> Measured:
-    seconds = study.grouped_over_ungrouped(root, sizes)
-    return {"study_grouped_over_ungrouped": _ratio("a study of 15 arms", seconds, "grouped", "ungrouped")}
-
-
-def _ratio(what: str, seconds: Measured, above: str, below: str) -> float:
-    ratio = seconds[above] / seconds[below]
-    logger.info(f"{what}: {above} {seconds[above]:.4g} s, {below} {seconds[below]:.4g} s, ratio {ratio:.3g}")
-    return ratio
-
-
+OF_BASES = {
+    "epoch": ("epoch_live_over_stored", "live", "stored", epoch),
+    "group": ("group15_live_over_one_live", "group", "one", group),
+}
 BENCHMARKS: dict[str, Callable[[Path, Sizes], Measured]] = {
-    **{f"epoch_{name}": partial(epoch, name) for name in BASES},
-    **{f"group_{name}": partial(group, name) for name in BASES},
-    "extract": extract,
-    "step": step,
+    **{
+        f"{what}_{name}": Ratio(f"{key}_{name}", above, below, partial(times, name))
+        for what, (key, above, below, times) in OF_BASES.items()
+        for name in BASES
+    },
+    "extract": Ratio("extract_over_forward", "extract minilm", "forward minilm", extract),
+    "step": Ratio("step_over_matmul", "step", "products", partial(step, 24, 1024)),
+    "step_minilm": Ratio("step_over_matmul_minilm", "step", "products", partial(step, 6, 384)),
+    "study": Ratio("study_over_training", "wall", "training", study.study_over_training),
+    "study_grouped": Ratio(
+        "study_grouped_over_ungrouped", "grouped", "ungrouped", study.grouped_over_ungrouped
+    ),
     "operations": operations.operations,
     "methods": method_steps,
     "methods_memory": methods.memory_mb,
     "resident": resident,
     "resident_tokens": resident_tokens,
     "loading": loading,
-    "study": study_time,
-    "study_grouped": study_grouped,
 }
 """What `make bench` runs."""
 LONG: dict[str, Callable[[Path, Sizes], Measured]] = {
     "driver": driver.driver,
     "precision": precision.score_differences,
-    "streaming": lambda root, sizes: streaming.all_shapes(
-        counts=(1, 2, 4, 8)[: sizes.levels], repeats=min(3, sizes.repeats), small=sizes is TINY
-    ),
+    "streaming": streaming.all_shapes,
 }
 ON_GPU: dict[str, Callable[[Path, Sizes], Measured]] = {
     **{f"gpu_{name}": partial(gpu.shape_ratios, name, base) for name, base in BASES.items()},
@@ -161,7 +167,7 @@ def main() -> None:
         nargs="*",
         choices=[*every, []],
         metavar="NAME",
-        help=f"{', '.join(every)} (default: the first 14)",
+        help=f"{', '.join(every)} (default: the first {len(BENCHMARKS)})",
     )
     parser.add_argument(
         "--tiny", action="store_true", help="every benchmark on little data, to see that it runs"

@@ -1,4 +1,4 @@
-"""python -m tests.benchmarks.streaming: what trained tasks cost next to a base model's own pass (thesis 5.3).
+"""python -m tests.benchmarks streaming: what trained tasks cost next to a base model's own pass (thesis 5.3).
 
 RoBERTa-large's and BART-large's shapes with random weights, 8 sequences of 512 tokens on a CPU, 64 on a GPU, without
 the heads of their own tasks; BART reads 128 tokens in its decoder. Tasks have the default settings (k = 64), every
@@ -12,13 +12,12 @@ stream_bytes_over_tensor         the largest stream_N_bytes_over_tensors
 base_output_identical            whether the base model's output was the same bit for bit in all of it
 """
 
-import argparse
 import contextlib
 import copy
-import os
 import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 from unittest import mock
 
@@ -26,22 +25,18 @@ import numpy as np
 import torch
 
 import adalayers
-from adalayers.console.progress import log_to_stderr
 from adalayers.deploy.recorder import PassRecorder
 from adalayers.fusion.layer_mix import LayerMixConfig
 from adalayers.models.model import FusionModel
 from adalayers.states import Shape, Stream
-from tests.benchmarks.measure import logger, report
+from tests.benchmarks.measure import logger
+from tests.benchmarks.sizes import TINY, Sizes
 
 K = LayerMixConfig().k
 DECODER_TOKENS = 128
 LABELS = {"sequence": 2, "token": 9}
-SHAPES = {
-    "roberta_large": ("roberta", 24, 1024, 16),
-    "bart_large": ("bart", 12, 1024, 16),
-    "minilm": ("bert", 6, 384, 12),
-}
-"""Name -> family, layers, width and heads of its encoder; the first two are measured unless --shapes says otherwise."""
+SHAPES = {"roberta_large": ("roberta", 24, 1024, 16), "bart_large": ("bart", 12, 1024, 16)}
+"""Name -> family, layers, width and heads of its encoder."""
 
 
 @dataclass(frozen=True)
@@ -156,12 +151,12 @@ class Rivals:
     outputs: what the base model gave, by the way
     """
 
-    def __init__(self, setup: Setup, counts: Sequence[int], others: bool):
+    def __init__(self, setup: Setup, counts: Sequence[int]):
         self.setup, self.clock = setup, Clock(setup.device)
         self.model, self.inputs, self.task = setup.model(), setup.inputs(), setup.tasks(1)["task0"]
-        self.second = copy.deepcopy(self.model) if others else None
+        self.second = copy.deepcopy(self.model)
         self.counts = [str(n) for n in counts]
-        self.names = ["base", *self.counts, *(["hidden_states", "second_model"] if others else [])]
+        self.names = ["base", *self.counts, "hidden_states", "second_model"]
         self.outputs: dict[str, torch.Tensor] = {}
 
     def run(self, name: str) -> tuple[float, float]:
@@ -216,11 +211,9 @@ class Rivals:
         self.task({state: states[state.number].flatten(0, 1) for state in self.task.live()}, lengths)
 
 
-def streaming(
-    setup: Setup, counts: Sequence[int], repeats: int, others: bool = True
-) -> tuple[dict[str, float], bool]:
+def streaming(setup: Setup, counts: Sequence[int], repeats: int) -> tuple[dict[str, float], bool]:
     """Return the keys of a shape, and whether the base model's output stayed the same."""
-    rivals, measured = Rivals(setup, counts, others), {}
+    rivals, measured = Rivals(setup, counts), {}
     tensor = setup.sequences * setup.tokens * K * 4
     rivals.run("base")  # a GPU's libraries take their workspace in the first pass
     peaks, shares = {}, {}
@@ -254,49 +247,18 @@ def streaming(
     return {f"{key}_{setup.name}": value for key, value in measured.items()}, same
 
 
-def all_shapes(
-    shapes: Sequence[str] = tuple(SHAPES)[:2],
-    counts: Sequence[int] = (1, 2, 4, 8),
-    *,
-    repeats: int = 3,
-    batch: int | None = None,
-    others: bool = True,
-    small: bool = False,
-) -> dict[str, float | bool]:
-    """Return the keys of all shapes; `small` ones, to see that it works."""
+def all_shapes(root: Path, sizes: Sizes) -> dict[str, float | bool]:
+    """Return the keys of all shapes."""
     device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
-    sequences, tokens = (2, 160) if small else (64 if device.type == "cuda" else 8, 512)
+    counts, repeats = (1, 2, 4, 8)[: sizes.levels], min(3, sizes.repeats)
+    sequences, tokens = (2, 160) if sizes is TINY else (64 if device.type == "cuda" else 8, 512)
     measured: dict[str, float | bool] = {}
     identical = True
-    for name in shapes:
-        family, *shape = SHAPES[name]
-        layers, width, heads = (3, 512, 8) if small else shape
-        setup = Setup(name, family, layers, width, heads, batch or sequences, tokens, device)
-        keys, same = streaming(setup, counts, repeats, others)
+    for name, (family, *shape) in SHAPES.items():
+        layers, width, heads = (3, 512, 8) if sizes is TINY else shape
+        setup = Setup(name, family, layers, width, heads, sequences, tokens, device)
+        keys, same = streaming(setup, counts, repeats)
         measured |= keys
         identical = identical and same
-    most = [measured[f"stream_{n}_bytes_over_tensors_{name}"] for name in shapes for n in counts]
+    most = [measured[f"stream_{n}_bytes_over_tensors_{name}"] for name in SHAPES for n in counts]
     return {**measured, "stream_bytes_over_tensor": max(most), "base_output_identical": identical}
-
-
-def main() -> None:
-    parser = argparse.ArgumentParser(prog="python -m tests.benchmarks.streaming")
-    parser.add_argument("--small", action="store_true", help="tiny shapes, to see that it works")
-    parser.add_argument("--shapes", nargs="+", default=list(SHAPES)[:2], choices=SHAPES, metavar="SHAPE")
-    parser.add_argument("--tasks", nargs="+", type=int, default=[1, 2, 4, 8], metavar="N", dest="counts")
-    parser.add_argument("--repeats", type=int, default=3)
-    parser.add_argument("--batch", type=int, help="sequences of a pass")
-    parser.add_argument(
-        "--alone",
-        action="store_false",
-        dest="others",
-        help="without the two rivals, which take most of the time",
-    )
-    flags = parser.parse_args()
-    log_to_stderr()
-    torch.set_num_threads(int(os.environ.get("OMP_NUM_THREADS", "2")))
-    report(all_shapes(**vars(flags)))
-
-
-if __name__ == "__main__":
-    main()

@@ -107,15 +107,8 @@ def test_an_address_that_is_none(tmp_path, capsys, monkeypatch, variable, value)
     monkeypatch.setattr("huggingface_hub.constants.HF_HUB_OFFLINE", False)
     monkeypatch.setenv(variable, value)
     huggingface_hub.close_session()  # it has the environment of before
-    argv = [
-        "--backbone",
-        "someone/some-model",
-        "--dataset",
-        "acceptability-demo",
-        "--output",
-        str(tmp_path / "r"),
-    ]
-    message = refuse(argv, capsys)
+    argv = ["--backbone", "someone/some-model", "--dataset", "acceptability-demo"]
+    message = refuse([*argv, "--output", str(tmp_path / "r")], capsys)
     huggingface_hub.close_session()
     assert "the Hugging Face hub, which is out of reach (" in message
     assert "geheim" not in message

@@ -96,16 +96,10 @@ def test_what_gives_no_verdict_says_why():
     frame.loc[frame["arm"] == "good", "score"] = [*[np.nan], *[0.9] * 7]
     frame = frame[(frame["arm"] != "bad") | (frame["seed"] > 3)]
     found = adalayers.decide(frame, control="base", smallest_effect=0.01).set_index("arm")
-    assert found["why"].to_dict() == {
-        "good": "a run without a score",
-        "bad": "4 of 6 pairs",
-        "same": "",
-        "open": "",
-    }
-    assert found["verdict"].to_dict() == {
-        **dict.fromkeys(("good", "bad", "open"), "not enough evidence"),
-        "same": "no difference seen",
-    }
+    why = {"good": "a run without a score", "bad": "4 of 6 pairs", "same": "", "open": ""}
+    assert found["why"].to_dict() == why
+    verdicts = dict.fromkeys(why, "not enough evidence") | {"same": "no difference seen"}
+    assert found["verdict"].to_dict() == verdicts
     assert {*adalayers.decide(scores(1), control="base")["why"]} == {"1 of 6 pairs"}
 
 

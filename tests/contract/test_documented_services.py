@@ -17,10 +17,10 @@ from adalayers.data.prepare import prepare
 from adalayers.request import DataRequest
 from adalayers.results.files import read_trials
 from adalayers.storage.folder import Folder
-from tests import dead_server
 from tests.cluster import AT_NODE, Node, running
 from tests.helpers.documented import ROOT, shown
 from tests.helpers.long_form import LONG, free_port
+from tests.helpers.mlflow_server import Server, runs
 from tests.helpers.small_study import Study
 from tests.helpers.studying import flags, world
 from tests.helpers.tiny import byte_level, tiny_backbone
@@ -68,13 +68,13 @@ def completes(argv, environment, folder):
 
 @LONG
 def test_the_server_of_the_page_has_a_study_that_its_variable_sends_there(root):
-    made, server = world(root), dead_server.Server(root)
+    made, server = world(root), Server(root)
     server.start()
     try:
         study = Study(made, root, "one", FEW)
         assert study.start({**os.environ, "MLFLOW_TRACKING_URI": server.uri}).wait(300) == 0, study.said()
-        (runs,) = dead_server.runs(server.uri)[1].values()
-        assert len(runs) == len(read_trials(study.folder))
+        (trials,) = runs(server.uri)[1].values()
+        assert len(trials) == len(read_trials(study.folder))
         assert f"MLflow: {server.uri}/#/experiments/1/runs?workflowType=machine_learning" in study.said()
     finally:
         server.kill()

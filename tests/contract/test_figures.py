@@ -190,17 +190,16 @@ def test_a_fusion_unknown_to_reports_is_named_and_has_no_entropy(tmp_path):
 
 def test_the_pages_of_other_factors_name_neither_alpha_nor_lambda(tmp_path):
     made = MadeUp(seeds=2, search=26, evaluations=2)
-    study = (
-        json.dumps(made.study)
+    study, trials = (
+        json.dumps(part)
         .replace("alpha_lambda", "toy")
         .replace("alpha", "speed")
         .replace("entropy_weight", "depth")
+        for part in (made.study, made.trials)
     )
     made.study = json.loads(study.replace("\\u03b1", "s").replace("\\u03bb", "d"))
     made.study["request"]["method"] = {}
-    made.trials = json.loads(
-        json.dumps(made.trials).replace("alpha", "speed").replace("entropy_weight", "depth")
-    )
+    made.trials = json.loads(trials)
     evidence = evidence_of(made, tmp_path)
     text = both_pages(evidence)
     assert "s, scale of the mix logits" in text

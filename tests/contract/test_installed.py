@@ -57,11 +57,8 @@ def environment(tmp_path_factory):
     (source,) = (folder / "source").iterdir()
     added = folder / "mean"
     added.mkdir()
-    for name, path in (
-        ("package", "pyproject.toml"),
-        ("fusion", "mean_fusion.py"),
-        ("package-study", "mean_study.py"),
-    ):
+    files = {"package": "pyproject.toml", "fusion": "mean_fusion.py", "package-study": "mean_study.py"}
+    for name, path in files.items():
         (added / path).write_text(snippet(name))
     (added / "year.py").write_text(snippet("task-kind").replace('KINDS["year"] = Year()', ""))
     venv.create(folder / "venv", with_pip=False, symlinks=True)

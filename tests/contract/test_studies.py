@@ -47,9 +47,7 @@ anywhere = pytest.mark.parametrize("shape", SHAPES.values(), ids=SHAPES)
 def test_a_study_says_what_it_asks_and_has_a_space_of_its_name(name):
     study, text = study_of(name), (ROOT / "studies" / f"{name}.py").read_text()
     doc = ast.get_docstring(ast.parse(text)) or ""
-    assert [line.split()[0] for line in doc.splitlines() if re.match(r"[A-Z][a-z]+ {2,}", line)] == list(
-        HEADINGS
-    )
+    assert tuple(re.findall(r"^([A-Z][a-z]+) {2,}", doc, re.M)) == HEADINGS
     assert study.name == name
     assert "?" in study.question
     assert f"studies/{name}.py" in doc

@@ -18,7 +18,6 @@ from mlflow import MlflowClient
 from ray import tune
 
 import adalayers
-from adalayers.__main__ import main as sync_command
 from adalayers.config import _CONFIGS, hyperparameters
 from adalayers.fusion.layer_mix import LayerMixConfig
 from adalayers.results import files as results
@@ -403,14 +402,6 @@ def test_a_dry_run_counts_what_is_done_and_what_is_left(world, study):
     more = run_here([*flags(world, output), "--seeds", "3", "--dry-run"])
     assert "60, 42 done" in more.out
     assert "18 trials left" in more.out
-
-
-def test_a_study_can_be_mirrored_later(study, tmp_path, empty_database, capsys):
-    folder, _, _ = study
-    database = shutil.copy(empty_database, tmp_path / "late.db")
-    for written in (len(table(folder)), 0):
-        assert sync_command(["sync", str(folder), "--tracking-uri", f"sqlite:///{database}"]) == 0
-        assert capsys.readouterr().out.startswith(f"{written} trials")
 
 
 def test_a_field_that_is_added_with_a_default_renames_no_trial(world, study, tmp_path):

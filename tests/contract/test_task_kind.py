@@ -40,11 +40,7 @@ def test_a_kind_defined_in_one_file_loads_trains_and_is_scored(year, tmp_path):
     prepared = prepare(DataRequest(str(backbone), str(folder)))
     task = prepared.task
     assert (task.kind, task.metric, task.label_names) == (year, "closeness", ())
-    assert {name: len(split) for name, split in task.splits.items()} == {
-        "train": 72,
-        "validation": 8,
-        "test": 30,
-    }
+    assert [len(task.splits[name]) for name in ("train", "validation", "test")] == [72, 8, 30]
     settings = LayerMixConfig(k=8, heads=2, epochs=30, patience=30, lr=2e-2, dropout=0.0)
     outcome = train(settings, prepared.data("live"), seed=0, test=True)
     assert outcome.row["test/closeness"] > 0.7 > task.baseline("test")

@@ -30,6 +30,5 @@ def minilm_cache(shared_folder: Path) -> Path:
 @pytest.fixture(scope="session")
 def entities() -> DataRequest:
     """What several tests train on."""
-    return DataRequest(
-        "minilm", "entities-demo", train_examples=300, eval_examples=150, test_examples=150, max_length=64
-    )
+    sizes = {"train_examples": 300, "eval_examples": 150, "test_examples": 150, "max_length": 64}
+    return DataRequest("minilm", "entities-demo", **sizes)

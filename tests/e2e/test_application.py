@@ -42,9 +42,8 @@ def test_its_python_runs_and_the_base_model_does_its_own(here):
     found = {}
     exec(compile(first, "docs/application.md", "exec"), found)
     with torch.no_grad():
-        assert torch.equal(
-            found["base"](**found["inputs"]).last_hidden_state, found["output"].last_hidden_state
-        )
+        alone = found["base"](**found["inputs"]).last_hidden_state
+    assert torch.equal(alone, found["output"].last_hidden_state)
     assert found["vectors"].shape == (2, 384)
     assert set(found["labels"]) <= {"acceptable", "unacceptable"}
     assert found["outputs"]["entities"].shape[:2] == found["inputs"]["input_ids"].shape

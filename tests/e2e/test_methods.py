@@ -28,12 +28,8 @@ pytestmark = pytest.mark.skipif(
 ALWAYS = {"layer mix", "late fusion at own width", "head2toe at own width", "adapters, two classifiers"}
 """Of each way to train one: a mix, a linear probe, two rounds, a changed base model. The rest is the long form."""
 COSTLY = {
-    "adapters as published",
-    "adapters, two classifiers",
-    "fine-tuning",
-    "fine-tuning, layer mix",
-    "routing at own width",
-    "extra layers as published",
+    *("adapters as published", "adapters, two classifiers", "fine-tuning", "fine-tuning, layer mix"),
+    *("routing at own width", "extra layers as published"),
 }
 """Half a minute each over sentences: they learn rows of few words instead."""
 WANTS_MORE = {"head2toe at own width"}
@@ -59,9 +55,8 @@ def cache(tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def sentences(cache):
-    return stored(
-        cache, "acceptability-demo", train_examples=2 * EXAMPLES, eval_examples=200, test_examples=200
-    )
+    sizes = {"train_examples": 2 * EXAMPLES, "eval_examples": 200, "test_examples": 200}
+    return stored(cache, "acceptability-demo", **sizes)
 
 
 @pytest.fixture(scope="module")

@@ -20,8 +20,8 @@ from unittest import mock
 import psutil
 
 from adalayers.tuning.scratch import clear_dead
-from tests.dead_server import Server
 from tests.helpers.long_form import Wrong
+from tests.helpers.mlflow_server import Server
 from tests.helpers.small_study import PATIENCE, Study, children, waited
 
 BEGUN = re.compile(r"at a time|nothing to run")

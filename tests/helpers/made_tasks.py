@@ -10,15 +10,8 @@ from adalayers.config import TrialConfig, as_values
 from adalayers.data.prepare import DataRequest, prepare
 from adalayers.fusion.layer_mix import LayerMixConfig
 from adalayers.models.saved import save
+from adalayers.results import study_file as records
 from adalayers.results.files import BEST, STUDY, write_trials
-from adalayers.results.study_file import (
-    BackboneRecord,
-    DatasetRecord,
-    EnvironmentRecord,
-    RequestRecord,
-    RunsRecord,
-    StudyFile,
-)
 from adalayers.storage.folder import Folder
 from adalayers.training.trainer import Outcome, train
 
@@ -67,15 +60,15 @@ def made_task(folder: Path, backbone: str, dataset: str, config: TrialConfig | N
     write_trials(results, rows)
     source, task = prepared.source, prepared.task
     examples = {name: len(split.inputs) for name, split in task.splits.items()}
-    study = StudyFile(
+    study = records.StudyFile(
         study="alpha_lambda",
         name=folder.name,
-        request=RequestRecord(question="How much?", metric=data.metric),
-        environment=EnvironmentRecord(
-            backbone=BackboneRecord(
+        request=records.RequestRecord(question="How much?", metric=data.metric),
+        environment=records.EnvironmentRecord(
+            backbone=records.BackboneRecord(
                 name=source.name, id=source.id, layers=source.layers, layer_parameters=1000
             ),
-            dataset=DatasetRecord(
+            dataset=records.DatasetRecord(
                 name=task.name,
                 source=task.source,
                 kind=task.kind.name,
@@ -84,7 +77,7 @@ def made_task(folder: Path, backbone: str, dataset: str, config: TrialConfig | N
                 **asdict(task.reading),
             ),
         ),
-        runs=RunsRecord(state="finished"),
+        runs=records.RunsRecord(state="finished"),
     )
     results.write_json(STUDY, study.as_json())
     return Made(folder / BEST, list(task.splits["test"].inputs), outcome)

@@ -97,12 +97,8 @@ class MadeUp:
         predictions = pd.DataFrame(self.predictions, columns=names)
         said = predictions.groupby("trial_id")
         hashes = {trial_id: results.prediction_hash(rows) for trial_id, rows in said}
-        trials = [
-            {"predictions": ""}
-            | row
-            | ({"predictions": hashes[key]} if (key := row["trial_id"]) in hashes else {})
-            for row in self.trials
-        ]
+        trials = [{"predictions": ""} | row for row in self.trials]
+        trials = [row | {"predictions": hashes.get(row["trial_id"], row["predictions"])} for row in trials]
         results.write_trials(place, trials)
         study = copy.deepcopy(self.study)
         if counted and "runs" in study:
@@ -191,11 +187,8 @@ class MadeUp:
         arms += [
             {"name": "uniform", "role": "uniform", "config": {"mix": "uniform"}},
             {"name": "last", "role": "last", "config": {"mix": "last"}},
-            {
-                "name": "best",
-                "role": "best",
-                "config": {"alpha": 91.5, "entropy_weight": 0.0004, "mix": "learned"},
-            },
+            {"name": "best", "role": "best"}
+            | {"config": {"alpha": 91.5, "entropy_weight": 0.0004, "mix": "learned"}},
         ]
         for arm in arms:
             rates = {"lr": 0.001, "mix_lr": 0.001} if arm["config"]["mix"] == "learned" else {"lr": 0.001}
@@ -251,14 +244,8 @@ class MadeUp:
             scores = sequence_scores(gold, answer, 2)
         row |= {f"test/{name}": score for name, score in scores.items()}
         self.predictions += [
-            {
-                "trial_id": row["trial_id"],
-                "split": "test",
-                "index": i,
-                "label": a,
-                "prediction": b,
-                "score": 0.9,
-            }
+            {"trial_id": row["trial_id"], "split": "test", "index": i}
+            | {"label": a, "prediction": b, "score": 0.9}
             for i, (a, b) in enumerate(zip(labels, said, strict=True))
         ]
 
@@ -279,12 +266,9 @@ class MadeUp:
         for step in range(1, evaluations * (self.between + 1) + 1):
             epoch = step / (self.between + 1)
             logits = speed * pull * epoch / evaluations
-            p = (
-                np.exp(logits) / np.exp(logits).sum()
-                if mix == "learned"
-                else np.full(self.layers, 1 / self.layers)
-            )
-            if mix == "last":
+            if mix == "learned":
+                p = np.exp(logits) / np.exp(logits).sum()
+            elif mix == "last":
                 p = np.eye(self.layers)[-1]
             point = {"trial_id": row["trial_id"], "epoch": epoch, "step": 100 * step, "lr": 0.001}
             point |= {f"mix/weight_{layer:02d}": float(share) for layer, share in enumerate(p, start=1)}
@@ -294,13 +278,13 @@ class MadeUp:
                 point |= {"train/loss": 1 - 0.5 * reached, f"val/{self.metric}": score}
             self.history.append(point)
         entropy = float(-(p[p > 0] * np.log(p[p > 0])).sum())
+        row |= {"epochs": evaluations, "best_epoch": best, f"val/{self.metric}": level}
         row |= {
-            "epochs": evaluations,
-            "best_epoch": best,
-            f"val/{self.metric}": level,
             "mix/entropy": entropy,
+            "mix/live_layers": int((p > 0.02).sum()),
+            "parameters": 165_512,
+            "seconds": 12.5,
         }
-        row |= {"mix/live_layers": int((p > 0.02).sum()), "parameters": 165_512, "seconds": 12.5}
         self.trials.append(row)
 
     def _study(self) -> dict[str, Any]:

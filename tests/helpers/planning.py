@@ -33,13 +33,8 @@ def planned_arms(made: StudyPlan, shape: Shape) -> list[PlannedArm]:
     """Return the arms of a plan as comparisons know them."""
     return [
         PlannedArm(
-            arm.name,
-            arm.role,
-            arm.config.resolved(shape),
-            arm.aliases,
-            arm.label,
-            arm.tunes,
-            arm.config.fusion,
+            *(arm.name, arm.role, arm.config.resolved(shape), arm.aliases),
+            *(arm.label, arm.tunes, arm.config.fusion),
         )
         for arm in made.arms
     ]

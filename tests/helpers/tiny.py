@@ -24,6 +24,9 @@ WORDS = (
 _CHARACTERS = string.ascii_letters + string.digits + ".,;:!?'\"()-"
 MAX_TOKENS = 512
 
+OF_LLAMA = "gemma gemma2 llama mistral olmo2 phi3 qwen2 qwen3 smollm3 starcoder2"
+"""Families whose configurations are named as LLaMA's."""
+
 
 def tiny_backbone(
     folder: str | Path,
@@ -117,18 +120,7 @@ def _config(
         "type_vocab_size": 0,
     }
     of_roberta = ("roberta", "xlm-roberta", "camembert", "roberta-prelayernorm", "xlm-roberta-xl", "mpnet")
-    of_llama = (
-        "gemma",
-        "gemma2",
-        "llama",
-        "mistral",
-        "olmo2",
-        "phi3",
-        "qwen2",
-        "qwen3",
-        "smollm3",
-        "starcoder2",
-    )
+    of_llama = OF_LLAMA.split()
     of_bart = ("bart", "blenderbot", "blenderbot-small", "m2m_100", "marian", "pegasus")
     # Families that name their sizes otherwise, or want more; all others take `sizes`.
     by_family: dict[str, dict[str, Any]] = {
@@ -228,13 +220,7 @@ def byte_level() -> tuple[dict[str, int], list[tuple[str, str]]]:
         for i in range(1, len(word)):
             merges[word[:i], word[i]] = None
     special = ["<s>", "<pad>", "</s>", "<unk>"]
-    pieces = [
-        *special,
-        *sorted(ByteLevel.alphabet()),
-        *("".join(pair) for pair in merges),
-        "<mask>",
-        "<|endoftext|>",
-    ]
+    pieces = [*special, *sorted(ByteLevel.alphabet()), *map("".join, merges), "<mask>", "<|endoftext|>"]
     return _numbered(pieces), list(merges)
 
 

@@ -30,9 +30,8 @@ def entries(tmp_path, monkeypatch):
         for name, code in values.items():
             (tmp_path / f"of_another_{name}.py").write_text(code)
         named = [EntryPoint(name, f"of_another_{name}:X", f"adalayers.{kind}") for name in values]
-        monkeypatch.setattr(
-            "importlib.metadata.entry_points", lambda group: named if group.endswith(kind) else []
-        )
+        found = lambda group: named if group.endswith(kind) else []  # noqa: E731
+        monkeypatch.setattr("importlib.metadata.entry_points", found)
         return named
 
     yield add
@@ -54,9 +53,7 @@ def test_a_kind_of_task_that_cannot_be_had_is_named_and_passed_over(fault, entri
         kinds.KINDS.clear()
         kinds.KINDS.update(before)
     (line,) = warned
-    assert (
-        f"a kind of task is passed over: wanted of_another_{fault}:X, which another package adds to" in line
-    )
+    assert f"a kind of task is passed over: wanted of_another_{fault}:X" in line
     assert any(part in line for part in said.split("|")), line
 
 

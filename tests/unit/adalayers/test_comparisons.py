@@ -34,9 +34,8 @@ def named(found: Sequence[Comparison]) -> dict[tuple[str, str, str], Mapping[str
 
 def test_a_four_by_three_grid_with_arms_outside():
     found = planned_comparisons([*GRID, LAST], FACTORS, CONTROL)
-    assert [pair.kind for pair in found] == [
-        *(["factor"] * 5 + ["arm"] + ["simple"] * 17 + ["interaction"] * 6)
-    ]
+    kinds = ["factor"] * 5 + ["arm"] + ["simple"] * 17 + ["interaction"] * 6
+    assert [pair.kind for pair in found] == kinds
     assert [pair.names[:2] for pair in found if pair.primary] == [
         *((f"alpha={alpha}", "alpha=1") for alpha in ALPHAS[1:]),
         *((f"weight={weight:g}", "weight=0") for weight in WEIGHTS[1:]),
@@ -48,9 +47,8 @@ def test_a_four_by_three_grid_with_arms_outside():
 
 def test_conditions_are_averaged_over_and_compared_at_but_not_compared():
     arms = grid(alpha=(1, 8), size=(32, 512), epochs=(25, 100))
-    found = planned_comparisons(
-        arms, ("alpha", "size", "epochs"), arms[0].name, conditions=("size", "epochs")
-    )
+    factors, conditions = ("alpha", "size", "epochs"), ("size", "epochs")
+    found = planned_comparisons(arms, factors, arms[0].name, conditions=conditions)
     assert [(pair.kind, *pair.names[::2]) for pair in found] == [
         ("factor", "alpha=8", ""),
         *(("simple", "alpha=8", f"size={size}") for size in (32, 512)),

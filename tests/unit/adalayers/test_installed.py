@@ -14,15 +14,8 @@ from tests.conftest import ROOT
 def program(folder, argv, *, path="", **more):
     """Run Python in a folder, as a user would; return the process as it ended."""
     environment = {**os.environ, "PYTHONPATH": str(path)} if path else {**os.environ}
-    return subprocess.run(
-        [sys.executable, *map(str, argv)],
-        cwd=folder,
-        env=environment,
-        capture_output=True,
-        text=True,
-        timeout=120,
-        **more,
-    )
+    how = {"cwd": folder, "env": environment, "capture_output": True, "text": True, "timeout": 120}
+    return subprocess.run([sys.executable, *map(str, argv)], **how, **more)
 
 
 def package(folder, name, text="raise RuntimeError('another one')"):

@@ -99,13 +99,9 @@ def test_fine_tuning_is_at_both_ends_for_half_of_the_epochs():
 
 
 def test_a_study_that_is_tried_out_fine_tunes_at_the_fewest_examples():
-    assert {arm.config.train_examples for arm in planned(setting(epochs=2)).arms if "tuned" in arm.name} == {
-        32
-    }
-    assert {arm.config.train_examples for arm in planned(setting(epochs=6)).arms if "tuned" in arm.name} == {
-        32,
-        512,
-    }
+    for epochs, sizes in ((2, {32}), (6, {32, 512})):
+        tuned = [arm for arm in planned(setting(epochs=epochs)).arms if "tuned" in arm.name]
+        assert {arm.config.train_examples for arm in tuned} == sizes
 
 
 def compared(made, tuned=()):
@@ -125,10 +121,8 @@ def test_methods_are_compared_with_the_deeper_baseline_and_pairs_next_to_them():
         ("factor", f"fusion={name}", "fusion=extra-layers") for name in ("concat", "dwatt", "layer-mix")
     ]
     assert {len(pair.weights) for pair in primary} == {2 * 9}
-    simple = [pair.names[2] for pair in found if pair.kind == "simple"]
-    assert sorted(set(simple)) == sorted(
-        [f"train_examples={n}" for n in (32, 128, 512)] + [f"epochs={n}" for n in (25, 50, 100)]
-    )
+    simple = {pair.names[2] for pair in found if pair.kind == "simple"}
+    assert simple == {f"train_examples={n}" for n in (32, 128, 512)} | {f"epochs={n}" for n in (25, 50, 100)}
     pairs = [(pair.arm, pair.control) for pair in found if pair.kind == "arm"]
     at = "train_examples=32 epochs=50"
     assert (f"dwatt fine-tuned {at}", f"dwatt {at}") in pairs
@@ -141,14 +135,10 @@ def test_tuned_methods_are_compared_with_the_tuned_baseline():
     made = planned(setting())
     tuned = [search.name for search in made.searches]
     names = [search.becomes for search in made.searches]
-    assert names == [
-        f"{name} train_examples=512 epochs=100, tuned"
-        for name in ("extra-layers", "concat", "dwatt", "layer-mix")
-    ]
-    found = [pair for pair in compared(made, tuned) if pair.arm in names]
-    assert [(pair.arm, pair.control, pair.primary) for pair in found] == [
-        (name, names[0], True) for name in names[1:]
-    ]
+    methods = ("extra-layers", "concat", "dwatt", "layer-mix")
+    assert names == [f"{name} train_examples=512 epochs=100, tuned" for name in methods]
+    found = [(pair.arm, pair.control, pair.primary) for pair in compared(made, tuned) if pair.arm in names]
+    assert found == [(name, names[0], True) for name in names[1:]]
 
 
 def test_what_is_fixed_is_the_only_level():

@@ -39,9 +39,7 @@ def test_weights_that_are_no_numbers(folder, value):
 
 def test_token_ids_beyond_the_embeddings(world, folder):
     says(folder, vocab_size=5)
-    with pytest.raises(
-        BadInput, match=r"wanted token ids below 5, the embeddings of tiny, its tokeniser gives \d+"
-    ):
+    with pytest.raises(BadInput, match=r"token ids below 5, the embeddings of tiny, its tokeniser gives \d+"):
         prepare(DataRequest(str(folder), str(world["dataset"]), max_length=16))
 
 

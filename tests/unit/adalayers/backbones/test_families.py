@@ -19,6 +19,7 @@ from tests.helpers.studying import ROOT
 from tests.helpers.tiny import batch, tiny_backbone
 
 LENGTHS = [9, 5, 2]
+SIZES = {"num_hidden_layers": 5, "hidden_size": 32, "num_attention_heads": 4, "intermediate_size": 64}
 
 
 @pytest.fixture(scope="module")
@@ -52,13 +53,8 @@ def outputs(model, source, ids, mask):
     else:
         first = torch.full_like(ids[:, :1], model.config.decoder_start_token_id)
     shifted = torch.cat([first, ids[:, :-1]], dim=1)
-    out = model(
-        input_ids=ids,
-        attention_mask=mask,
-        decoder_input_ids=shifted,
-        decoder_attention_mask=mask,
-        output_hidden_states=True,
-    )
+    given = {"decoder_input_ids": shifted, "decoder_attention_mask": mask, "output_hidden_states": True}
+    out = model(input_ids=ids, attention_mask=mask, **given)
     return {
         "encoder": (out.encoder_hidden_states, model.get_encoder()),
         "decoder": (out.decoder_hidden_states, model.get_decoder()),
@@ -145,10 +141,8 @@ def test_some_layers_are_those_of_the_whole_model(folders, family):
 
 
 def test_opt_350m_is_read_before_it_maps_to_its_embeddings_width(tmp_path):
-    folder = tiny_backbone(
-        tmp_path / "opt", "opt", layers=2, word_embed_proj_dim=16, do_layer_norm_before=False
-    )
-    source = resolve(str(folder))
+    narrow = {"word_embed_proj_dim": 16, "do_layer_norm_before": False}
+    source = resolve(str(tiny_backbone(tmp_path / "opt", "opt", layers=2, **narrow)))
     assert (source.width, source.streams[0].final_norm) == (32, False)
     assert [tuple(values.shape) for values in load(source)(*batch(LENGTHS)).values()] == [(3, 9, 32)] * 3
 
@@ -173,17 +167,8 @@ def test_a_gemma_that_sees_both_sides_is_an_encoder(tmp_path):
 def test_a_family_without_an_entry_is_read_where_a_check_holds(family, kind, config):
     from transformers import AutoConfig
 
-    sizes = {
-        "num_hidden_layers": 5,
-        "hidden_size": 32,
-        "num_attention_heads": 4,
-        "intermediate_size": 64,
-        "vocab_size": 100,
-        "pad_token_id": 0,
-        "bos_token_id": 1,
-        "eos_token_id": 2,
-    }
-    assert found_out(AutoConfig.for_model(family, **sizes, **config), family).kind == kind
+    ids = {"vocab_size": 100, "pad_token_id": 0, "bos_token_id": 1, "eos_token_id": 2}
+    assert found_out(AutoConfig.for_model(family, **SIZES, **ids, **config), family).kind == kind
 
 
 @pytest.mark.parametrize(
@@ -197,9 +182,8 @@ def test_a_family_without_an_entry_is_read_where_a_check_holds(family, kind, con
 def test_a_family_that_a_check_refuses_is_named(family, said):
     from transformers import AutoConfig
 
-    sizes = {"num_hidden_layers": 5, "hidden_size": 32, "num_attention_heads": 4, "intermediate_size": 64}
     with pytest.raises(BadInput, match=rf"is a '{family}' model, which is none of albert, .*({said})"):
-        found_out(AutoConfig.for_model(family, **sizes), "some/model")
+        found_out(AutoConfig.for_model(family, **SIZES), "some/model")
 
 
 # Words

@@ -77,16 +77,11 @@ def test_a_study_scores_as_on_the_backbone_that_wrote_the_states(asked, backbone
     whole = prepare(dataclasses.replace(own.request, train_examples=None, precision="float32"))
     folder = written(tmp_path / "s", whole, whole.data("memory", cache=tmp_path / "c").splits, dtype)
     given = prepare(dataclasses.replace(own.request, backbone=f"states:{folder}"))
-    outcomes = [
-        train(
-            trial_config(k=8, epochs=3, batch_size=16),
-            prepared.data(mode, cache=tmp_path / "c"),
-            seed=1,
-            test=True,
-        )
+    config = trial_config(k=8, epochs=3, batch_size=16)
+    stored, copied, live = (
+        scores(train(config, prepared.data(mode, cache=tmp_path / "c"), seed=1, test=True))
         for prepared, mode in ((own, "memory"), (given, "memory"), (given, "live"))
-    ]
-    stored, copied, live = (scores(outcome) for outcome in outcomes)
+    )
     assert stored == copied
     if precision == "float32":
         assert copied == live
@@ -94,10 +89,8 @@ def test_a_study_scores_as_on_the_backbone_that_wrote_the_states(asked, backbone
 
 def test_the_script_of_the_docs_writes_such_a_folder(world, tmp_path, monkeypatch):
     for file in world["dataset"].glob("*.parquet"):
-        split = file.name.partition("-")[0]
-        pd.read_parquet(file).assign(label=lambda rows: rows["label"].map(str)).to_csv(
-            tmp_path / f"{split}.csv", index=False
-        )
+        rows = pd.read_parquet(file).astype({"label": str})
+        rows.to_csv(tmp_path / f"{file.name.partition('-')[0]}.csv", index=False)
     script = tmp_path / "write_states.py"
     script.write_text(snippet("write-states", "docs/states.md"))
     monkeypatch.setattr(sys, "argv", ["", str(world["backbone"]), str(tmp_path), str(tmp_path / "made")])
@@ -115,9 +108,8 @@ def test_the_script_of_the_docs_writes_such_a_folder(world, tmp_path, monkeypatc
 def test_states_without_embeddings_and_of_a_decoder(copy):
     meta = json.loads((copy / "meta.json").read_text())
     names = meta["states"][1:]
-    (copy / "meta.json").write_text(
-        json.dumps({"model": "m", "states": names, "final_norm": True, "causal": True})
-    )
+    now = {"model": "m", "states": names, "final_norm": True, "causal": True}
+    (copy / "meta.json").write_text(json.dumps(now))
     source = sources.resolve(f"states:{copy}")
     assert [state.name for state in source.states] == [f"decoder_{i:02d}" for i in range(1, len(names) + 1)]
     assert "lies behind a final norm" in source.note

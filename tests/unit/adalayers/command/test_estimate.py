@@ -22,14 +22,8 @@ def llama(folder, **sizes):
     config = json.loads((folder / "config.json").read_text())
     (folder / "config.json").write_text(json.dumps({**config, "dtype": "bfloat16", **sizes}))
     (folder / "model.safetensors").unlink()
-    return DataRequest(
-        str(folder),
-        "acceptability-demo",
-        train_examples=40,
-        eval_examples=20,
-        test_examples=20,
-        max_length=32,
-    )
+    sizes = {"train_examples": 40, "eval_examples": 20, "test_examples": 20, "max_length": 32}
+    return DataRequest(str(folder), "acceptability-demo", **sizes)
 
 
 def test_a_decoder_of_seven_billions_is_priced_from_its_config(tmp_path, monkeypatch):

@@ -149,12 +149,8 @@ def test_a_study_may_run_on_several_backbones_unless_the_user_names_some():
 
 def test_each_of_several_label_columns_is_a_case():
     requests = parse(STUDY, ["--dataset", "./a", "./b", "--label-column", "mood", "stars"]).requests
-    assert [(request.dataset, request.label_column) for request in requests] == [
-        ("./a", "mood"),
-        ("./a", "stars"),
-        ("./b", "mood"),
-        ("./b", "stars"),
-    ]
+    cases = [(folder, column) for folder in ("./a", "./b") for column in ("mood", "stars")]
+    assert [(request.dataset, request.label_column) for request in requests] == cases
     (request,) = parse(STUDY, ["--label-column", "mood"]).requests
     assert request.label_column == "mood"
 
@@ -166,10 +162,7 @@ def test_rates_are_several_in_order_and_say_what_study_it_is():
 @pytest.mark.parametrize(
     ("given", "said"),
     [
-        (
-            ["--rates", "1e-3", "0.001"],
-            "wanted two --rates or more without --set lr, got --rates 0.001 0.001",
-        ),
+        (["--rates", "1e-3", "0.001"], "wanted two --rates or more without --set lr, got .* 0.001 0.001"),
         (["--rates", "1e-3", "1e-2", "--set", "lr=0.1"], "got --rates 0.001 0.01 and --set lr=0.1"),
         (["--rates", "1e-3", "0"], "wanted --rates above 0 and finite, got 0"),
         (["--rates", "1e-3", "inf"], "wanted --rates above 0 and finite, got inf"),

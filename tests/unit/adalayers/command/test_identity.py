@@ -1,6 +1,7 @@
 """Which flags make a study this one, and what a results folder says of it."""
 
 import dataclasses
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -67,23 +68,14 @@ def test_an_empty_folder_starts_a_study_of_its_own(tmp_path, of):
     assert first.id != second.id
 
 
+OTHERS = "metric=accuracy seed=1 search=grid scheduler=fifo epochs=3 max-length=32 splits=validation=20%"
+
+
 @pytest.mark.parametrize(
-    ("argv", "name"),
-    [
-        (["--metric", "accuracy"], "metric"),
-        (["--seed", "1"], "seed"),
-        (["--search", "grid"], "search"),
-        (["--scheduler", "fifo"], "scheduler"),
-        (["--epochs", "3"], "epochs"),
-        (["--max-length", "32"], "max_length"),
-        (["--splits", "validation=20%"], "splits"),
-        (["--precision", "float32"], "precision"),
-        (["--eval-examples", "9"], "eval_examples"),
-        (["--test-examples", "9"], "test_examples"),
-        (["--set", "k=8"], "set"),
-    ],
+    "typed", [*OTHERS.split(), "precision=float32", "eval-examples=9", "test-examples=9", "set=k=8"]
 )
-def test_another_value_is_another_study(tmp_path, of, argv, name):
+def test_another_value_is_another_study(tmp_path, of, typed):
+    argv, name = [f"--{typed}"], typed.partition("=")[0].replace("-", "_")
     folder = folder_with(tmp_path, of())
     with pytest.raises(BadInput, match=f"with {name} = .*holds one with {name} = ") as refused:
         opened(folder, *of(*argv))
@@ -91,20 +83,10 @@ def test_another_value_is_another_study(tmp_path, of, argv, name):
     assert opened(folder_with(tmp_path, of(*argv)), *of(*argv)).id == "it"
 
 
-@pytest.mark.parametrize(
-    "argv",
-    [
-        ["--trials", "3"],
-        ["--seeds", "9"],
-        ["--max-hours", "2"],
-        ["--features", "live"],
-        ["--max-concurrent", "1"],
-        ["--tracking-uri", "none"],
-        ["--cpus-per-trial", "0.5"],
-    ],
-)
-def test_what_changes_no_number_makes_no_other_study(of, argv):
-    (changed, provenance), (request, _) = of(*argv), of()
+def test_what_changes_no_number_makes_no_other_study(of):
+    size = ["--trials", "3", "--seeds", "9", "--max-hours", "2"]
+    resources = ["--features", "live", "--max-concurrent", "1", "--cpus-per-trial", "0.5"]
+    (changed, provenance), (request, _) = of(*size, *resources, "--tracking-uri", "none"), of()
     of_data = provenance.backbone, provenance.dataset
     assert changed.identity(*of_data) == request.identity(*of_data)
 
@@ -118,21 +100,9 @@ def row_of(prepared, **changed):
     """Return a confirmed row of an arm with k = 8, as a study writes it."""
     config, shape = LayerMixConfig(k=8, heads=2), prepared.shape
     settings = {f"config/{name}": value for name, value in config.used(shape).items()}
-    row = {
-        "trial_id": trial_id(config, shape, 1, prepared.provenance),
-        "stage": "confirm",
-        "arm": "mix",
-        "seed": 1,
-    }
-    return {
-        **row,
-        "status": "completed",
-        "error": "",
-        "search": "",
-        "fusion": config.fusion,
-        **settings,
-        **changed,
-    }
+    row = {"trial_id": trial_id(config, shape, 1, prepared.provenance), "stage": "confirm", "arm": "mix"}
+    row |= {"seed": 1, "status": "completed", "error": "", "search": "", "fusion": config.fusion}
+    return {**row, **settings, **changed}
 
 
 def check(tmp_path, prepared, row, k=8):
@@ -176,22 +146,18 @@ def test_a_row_that_is_not_what_its_id_says_is_refused(tmp_path, prepared, chang
 
 def test_rows_of_other_splits_labels_weights_or_precision_are_refused(tmp_path, prepared, of):
     """Whatever an id is made of: the study's own record says what it was, where it knows."""
-    task = prepared.task
-    fewer = dataclasses.replace(task, splits={**task.splits, "test": task.splits["test"].take(np.arange(5))})
-    named = dataclasses.replace(task, label_names=("yes", "no"))
+    task, encoded, five = prepared.task, prepared.encoded, np.arange(5)
+    fewer = replace(task, splits={**task.splits, "test": task.splits["test"].take(five)})
+    named = replace(task, label_names=("yes", "no"))
+    float32 = replace(prepared.request, precision="float32")
     others = {
-        "examples of test, now 5": dataclasses.replace(
-            prepared,
-            task=fewer,
-            encoded={**prepared.encoded, "test": prepared.encoded["test"].take(np.arange(5))},
-        ),
-        "the labels .*, now they are yes, no": dataclasses.replace(prepared, task=named),
-        "something else": dataclasses.replace(
-            prepared, request=dataclasses.replace(prepared.request, precision="float32")
-        ),
-        "something else, or": dataclasses.replace(
-            prepared, source=dataclasses.replace(prepared.source, dtype="bfloat16")
-        ),
+        "examples of test, now 5": {
+            "task": fewer,
+            "encoded": {**encoded, "test": encoded["test"].take(five)},
+        },
+        "the labels .*, now they are yes, no": {"task": named},
+        "something else": {"request": float32},
+        "something else, or": {"source": replace(prepared.source, dtype="bfloat16")},
     }
     write_trials(Folder(tmp_path), [row_of(prepared)])
     dataset = DatasetRecord(
@@ -200,7 +166,7 @@ def test_rows_of_other_splits_labels_weights_or_precision_are_refused(tmp_path, 
     before = StudyFile(environment=EnvironmentRecord(dataset=dataset))
     for why, other in others.items():
         with pytest.raises(BadInput, match=why):
-            check_rows(Folder(tmp_path), before, other, {})
+            check_rows(Folder(tmp_path), before, replace(prepared, **other), {})
 
 
 def test_an_arm_that_has_other_settings_now_is_refused(tmp_path, prepared):
@@ -214,9 +180,7 @@ def test_trials_that_nothing_tells_of_are_refused(tmp_path, of):
     folder = folder_with(tmp_path, of())
     folder.write_bytes(TRIALS, b"trial_id\n")
     folder.delete(FILE)
-    with pytest.raises(
-        BadInput, match=r"wanted study\.json next to trials\.csv in .*, it is missing.*--label.*--fresh"
-    ):
+    with pytest.raises(BadInput, match=r"wanted study\.json next to trials\.csv .*--label.*--fresh"):
         opened(folder, *of())
 
 

@@ -6,14 +6,8 @@ from adalayers.__main__ import main
 from adalayers.config import as_values
 from adalayers.data.prepare import DataRequest, prepare
 from adalayers.fusion.layer_mix import LayerMixConfig
+from adalayers.results import study_file as records
 from adalayers.results.files import STUDY, TRIALS, write_trials
-from adalayers.results.study_file import (
-    BackboneRecord,
-    DatasetRecord,
-    EnvironmentRecord,
-    RequestRecord,
-    StudyFile,
-)
 from adalayers.storage.folder import Folder
 from adalayers.study import trial_id
 from adalayers.training.trainer import train
@@ -45,24 +39,19 @@ def study(backbone, dtype, tmp_path, monkeypatch):
     settings = {f"config/{name}": value for name, value in as_values(config).items()}
     for name in ("fusion", "train_examples", "draw"):
         del settings[f"config/{name}"]
-    record = {
-        "trial_id": identity,
-        "stage": "confirm",
-        "arm": "a",
-        "search": "",
-        "status": "completed",
-        "error": "",
-    }
+    record = {"trial_id": identity, "stage": "confirm", "arm": "a", "search": ""}
+    record |= {"status": "completed", "error": ""}
     folder = Folder(tmp_path / "study")
 
     def write(**changes):
         drawn = {"seed": 1, "fusion": config.fusion, "train_examples": 32}
         write_trials(folder, [{**record, **settings, **drawn, **row, **changes}])
-        environment = EnvironmentRecord(
-            backbone=BackboneRecord(id=prepared.source.id, dtype=dtype), dataset=DatasetRecord(name=DATASET)
+        environment = records.EnvironmentRecord(
+            backbone=records.BackboneRecord(id=prepared.source.id, dtype=dtype),
+            dataset=records.DatasetRecord(name=DATASET),
         )
-        request = RequestRecord(metric=data.metric, data=DataRequest(**flags))
-        folder.write_json(STUDY, StudyFile(request=request, environment=environment).as_json())
+        request = records.RequestRecord(metric=data.metric, data=DataRequest(**flags))
+        folder.write_json(STUDY, records.StudyFile(request=request, environment=environment).as_json())
         return folder.uri, identity, row
 
     return write
@@ -71,18 +60,24 @@ def study(backbone, dtype, tmp_path, monkeypatch):
 @pytest.mark.parametrize("dtype", ["float32", "bfloat16"])
 def test_a_trial_gives_its_scores_again(study, backbone, capsys):
     folder, identity, row = study()
+    edit(folder, lambda text: "\ufeff" + text)  # a byte order mark changes nothing
     assert main(["repeat", folder, identity, "--backbone", backbone]) == 0, capsys.readouterr().err
     said = capsys.readouterr().out
     assert said.splitlines()[-1] == "the same"
     assert f"again {row['test/matthews']:.6f}" in said
 
 
-def test_other_scores_are_told(study, backbone, capsys):
-    folder, identity, _ = study(**{"test/matthews": 0.987654})
+@pytest.mark.parametrize(
+    ("changed", "told"),
+    [({"test/matthews": 0.987654}, "0.987654  again"), ({"predictions": "p0123456789abcdef"}, "")],
+    ids=["scores", "predictions of the same score"],
+)
+def test_others_are_not_the_same(study, backbone, capsys, changed, told):
+    folder, identity, _ = study(**changed)
     assert main(["repeat", folder, identity, "--backbone", backbone]) == 1
     said = capsys.readouterr().out
-    assert "0.987654  again" in said
     assert "not the same" in said
+    assert told in said
 
 
 def edit(folder: str, change) -> None:
@@ -121,18 +116,6 @@ def test_a_score_that_is_none_is_not_the_same(study, backbone, capsys, column, v
     said = capsys.readouterr().out
     assert f"{column:<24} nan  again" in said
     assert "not the same" in said
-
-
-def test_other_predictions_of_the_same_score_are_not_the_same(study, backbone, capsys):
-    folder, identity, _ = study(predictions="p0123456789abcdef")
-    assert main(["repeat", folder, identity, "--backbone", backbone]) == 1
-    assert "not the same" in capsys.readouterr().out
-
-
-def test_a_byte_order_mark_changes_nothing(study, backbone):
-    folder, identity, _ = study()
-    edit(folder, lambda text: "\ufeff" + text)
-    assert main(["repeat", folder, identity, "--backbone", backbone]) == 0
 
 
 def test_own_data_that_are_gone_are_asked_for_by_name(study, backbone, tmp_path, capsys):

@@ -34,14 +34,8 @@ def test_what_a_terminal_cannot_show_is_escaped(tmp_path):
         "from adalayers.console.command_line import run_command; run_command(lambda: print('caf\\xe9') or 0)"
     )
     environment = {"PYTHONPATH": str(ROOT), "PYTHONIOENCODING": "ascii"}
-    done = subprocess.run(
-        [sys.executable, "-c", code],
-        capture_output=True,
-        text=True,
-        check=True,
-        cwd=tmp_path,
-        env=environment,
-    )
+    command = [sys.executable, "-c", code]
+    done = subprocess.run(command, capture_output=True, text=True, check=True, cwd=tmp_path, env=environment)
     assert (done.stdout, done.stderr) == ("caf\\xe9\n", "")
 
 

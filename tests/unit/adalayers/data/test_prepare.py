@@ -44,9 +44,7 @@ def test_data_without_any_labelled_word_are_refused_with_the_count(backbone, tmp
     sentences = [["Anna", "sleeps"]] * 3
     blank = [["", "\u200b"], [""], ["", ""], []]
     data = save(tmp_path / "blank", train=sentences, validation=blank)
-    with pytest.raises(
-        BadInput, match="labelled words in validation of blank, got none in 4 sentences, 0 words"
-    ):
+    with pytest.raises(BadInput, match="labelled words in validation of blank, got none in 4 sentences"):
         prepare(DataRequest(backbone, data))
     prepare(DataRequest(backbone, save(tmp_path / "some", train=sentences + blank, validation=sentences)))
 
@@ -56,9 +54,7 @@ def test_a_text_without_tokens_is_named_by_its_line_in_the_file(tmp_path):
     rows = [{"text": f"row {i}" if i != 50 else "", "label": i % 2} for i in range(60)]
     (tmp_path / "mine").mkdir()
     (tmp_path / "mine" / "train.jsonl").write_text("\n".join(map(json.dumps, rows)))
-    with pytest.raises(
-        BadInput, match=r"at least one token of every input, line 51 of train.jsonl gives none; drop"
-    ):
+    with pytest.raises(BadInput, match=r"one token of every input, line 51 of train.jsonl gives none"):
         prepare(DataRequest(decoder, str(tmp_path / "mine"), text_column="text", label_column="label"))
 
 

@@ -18,48 +18,39 @@ SMALL = {"train_examples": 12, "eval_examples": 6, "test_examples": 6, "max_leng
 @pytest.fixture(scope="module")
 def prepared(tmp_path_factory):
     root = tmp_path_factory.mktemp("reading")
+    folders = {family: tiny_backbone(root / family, family, layers=4) for family in ("bert", "t5", "gpt2")}
     return {
-        family: prepare(
-            DataRequest(str(tiny_backbone(root / family, family, layers=4)), "acceptability-demo", **SMALL)
-        )
-        for family in ("bert", "t5", "gpt2")
+        family: prepare(DataRequest(str(folder), "acceptability-demo", **SMALL))
+        for family, folder in folders.items()
     }
 
 
 def keys(prepared, *configs):
-    return [
-        state.key for state in prepared.reading([trial_config(**config) for config in configs]).source.states
-    ]
+    reading = prepared.reading([trial_config(**config) for config in configs])
+    return [state.key for state in reading.source.states]
 
 
 def test_a_stream_is_read_whole_unless_layers_are_named(prepared):
     every = [f"encoder_{i:02d}" for i in range(5)]
     assert keys(prepared["bert"], {}) == every
     assert keys(prepared["bert"], {"hidden_states": "layers:1,3"}) == ["encoder_01", "encoder_03"]
-    assert keys(prepared["bert"], {"hidden_states": "layers:3"}, {"hidden_states": "layers:0"}) == [
-        "encoder_00",
-        "encoder_03",
-    ]
+    two = keys(prepared["bert"], {"hidden_states": "layers:3"}, {"hidden_states": "layers:0"})
+    assert two == ["encoder_00", "encoder_03"]
     assert keys(prepared["bert"], {"hidden_states": "layers:3"}, {}) == every
     decoder = ["decoder_00", "decoder_01", "decoder_02", "decoder_02_before_norm"]
     assert keys(prepared["t5"], {}) == [*every, "encoder_04_before_norm"]
     assert keys(prepared["t5"], {"stream": "decoder"}) == decoder
     assert keys(prepared["t5"], {"stream": "both"}) == [*every, "encoder_04_before_norm", *decoder]
-    assert keys(prepared["t5"], {"stream": "both", "hidden_states": "layers:2", "final_norm": False}) == [
-        "encoder_02",
-        "decoder_02_before_norm",
-    ]
-    assert keys(prepared["gpt2"], {"hidden_states": "layers:4", "final_norm": False}) == [
-        "decoder_04_before_norm"
-    ]
+    both = {"stream": "both", "hidden_states": "layers:2", "final_norm": False}
+    assert keys(prepared["t5"], both) == ["encoder_02", "decoder_02_before_norm"]
+    last = {"hidden_states": "layers:4", "final_norm": False}
+    assert keys(prepared["gpt2"], last) == ["decoder_04_before_norm"]
 
 
 def test_configurations_name_streams_that_there_are(prepared):
     t5, bert, gpt2 = (prepared[family].shape for family in ("t5", "bert", "gpt2"))
-    assert [state.name for state in trial_config(stream="both").states(t5)] == [
-        *("01", "02", "03", "04"),
-        *("decoder_01", "decoder_02"),
-    ]
+    both = [state.name for state in trial_config(stream="both").states(t5)]
+    assert both == ["01", "02", "03", "04", "decoder_01", "decoder_02"]
     assert trial_config(stream="both").identity(t5)["stream"] == "both"
     assert "stream" not in trial_config().identity(t5)
     assert "stream" not in trial_config().used(bert)
@@ -87,9 +78,7 @@ def test_a_store_of_some_states_holds_what_one_of_all_does(prepared, tmp_path, f
     part = prepared[family].reading([trial_config(**config)])
     examples, states = torch.arange(6).numpy(), part.source.states
     data = part.data("disk", cache=tmp_path).splits["train"].features
-    assert sorted(path.name for path in data.folder.glob("*coder_*")) == sorted(
-        f"{s.key}.npy" for s in states
-    )
+    assert {path.name for path in data.folder.glob("*coder_*")} == {f"{s.key}.npy" for s in states}
     backbone = load(prepared[family].source.reads(states))
     encoded = part.encoded["train"]
     found = data.read(examples, states, torch.device("cpu"))
@@ -98,10 +87,8 @@ def test_a_store_of_some_states_holds_what_one_of_all_does(prepared, tmp_path, f
         ids = torch.from_numpy(encoded.take(torch.tensor([example]).numpy()).input_ids).long().unsqueeze(0)
         alone = backbone(ids, torch.ones_like(ids))
         for state in states:
-            got = found[state][row : row + ids.shape[1]].float()
-            torch.testing.assert_close(
-                got, alone[state][0], rtol=0, atol=2e-3 * float(alone[state].abs().max())
-            )
+            got, most = found[state][row : row + ids.shape[1]].float(), float(alone[state].abs().max())
+            torch.testing.assert_close(got, alone[state][0], rtol=0, atol=2e-3 * most)
         row += ids.shape[1]
 
 
@@ -119,12 +106,7 @@ def test_a_store_of_all_states_serves_who_reads_some(prepared, tmp_path):
     (every / "encoder_00.npy").write_bytes(b"")
     features = part.data("disk", cache=tmp_path).splits["train"].features
     assert features.folder == own
-    with pytest.raises(
-        BadInput, match=r"wanted the hidden state encoder_02, .* encoder_01, encoder_03 alone"
-    ):
-        features.read(torch.arange(2).numpy(), [State("encoder", 2)], torch.device("cpu"))[
-            State("encoder", 2)
-        ]
-    live = part.data("live").splits["train"].features
-    with pytest.raises(BadInput, match="wanted the hidden state encoder_02"):
-        live.read(torch.arange(2).numpy(), [State("encoder", 2)], torch.device("cpu"))
+    live, second = part.data("live").splits["train"].features, State("encoder", 2)
+    for each in (features, live):
+        with pytest.raises(BadInput, match=r"wanted the hidden state encoder_02"):
+            each.read(torch.arange(2).numpy(), [second], torch.device("cpu"))[second]

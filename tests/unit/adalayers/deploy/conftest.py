@@ -15,11 +15,7 @@ from tests.helpers.made_tasks import made_task
 from tests.helpers.tiny import tiny_backbone
 
 LAYERS, WIDTH = 4, 16
-CLASSES = {
-    "bart": "AutoModelForSeq2SeqLM",
-    "t5": "AutoModelForSeq2SeqLM",
-    "gpt2": "AutoModelForCausalLM",
-}
+CLASSES = {"bart": "AutoModelForSeq2SeqLM", "t5": "AutoModelForSeq2SeqLM", "gpt2": "AutoModelForCausalLM"}
 
 
 class Base:

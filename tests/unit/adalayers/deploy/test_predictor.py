@@ -131,16 +131,12 @@ def test_the_command_prints_text_and_lines_of_json(made, predict, tmp_path):
     assert said[1].split() == ["acceptability-demo:", label["label"], f"{label['probability']:.3f}"]
 
 
-def test_several_texts_are_all_answered(made, predict):
-    said = predict(
-        made["text"].best, "--text", "the cat sleeps", "--text", "the dogs eats", "--format", "jsonl"
-    ).out
-    assert [json.loads(line)["text"] for line in said.splitlines()] == ["the cat sleeps", "the dogs eats"]
-
-
-def test_the_command_reads_standard_input(made, predict, monkeypatch):
-    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(b"the cat sleeps\nthe dogs eats\n")))
-    assert len(predict(made["text"].best, "--format", "jsonl").out.splitlines()) == 2
+def test_the_command_reads_standard_input_and_several_texts(made, predict, monkeypatch):
+    texts = ["the cat sleeps", "the dogs eats"]
+    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO("\n".join(texts).encode())))
+    for typed in ([], [word for text in texts for word in ("--text", text)]):
+        said = predict(made["text"].best, *typed, "--format", "jsonl").out
+        assert [json.loads(line)["text"] for line in said.splitlines()] == texts
 
 
 def test_what_the_command_cannot_do_is_bad_input(made, predict, tmp_path, monkeypatch):
@@ -172,9 +168,8 @@ def test_cut_texts_are_counted(made, predict):
 def test_a_word_that_was_cut_has_no_class(made, backbone):
     task = adalayers.load(made["word"].best)
     task.about["kind"] = "word"
-    (answers,) = Predictor({"word": task}, resolve(backbone), max_length=5).predict(
-        ["Anna slept in London and Paris"]
-    )
+    asked = Predictor({"word": task}, resolve(backbone), max_length=5)
+    (answers,) = asked.predict(["Anna slept in London and Paris"])
     assert answers["word"].tags[-1] == "(cut)"
     assert answers["word"].tags[0] in task.about["labels"]
 

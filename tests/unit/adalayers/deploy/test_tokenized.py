@@ -34,19 +34,17 @@ def test_words_that_stand_apart_already():
 
 
 def test_read_whole_or_word_by_word_a_words_first_token_begins_it(tokenizer):
-    for (read,) in (
+    whole, by_words = (
         tokenize_texts(tokenizer, [TEXT], 100),
         tokenize_words(tokenizer, [TEXT], 100),
-    ):
+    )
+    for (read,) in (whole, by_words):
         assert [TEXT[a:b] for a, b in read.words] == [TEXT[a:b] for a, b in word_spans(TEXT)]
         assert len(set(read.first.tolist())) == len(read.words)
         for (begin, _), first in zip(read.words, read.first, strict=True):
-            piece = tokenizer.convert_tokens_to_string(
-                [tokenizer.convert_ids_to_tokens(int(read.ids[first]))]
-            ).strip()
-            assert not piece or TEXT[begin:].startswith(
-                piece
-            )  # sentencepiece has pieces that are a space alone
+            token = tokenizer.convert_ids_to_tokens(int(read.ids[first]))
+            piece = tokenizer.convert_tokens_to_string([token]).strip()  # of sentencepiece a space, maybe
+            assert TEXT[begin:].startswith(piece)
         assert not read.cut
 
 

@@ -106,11 +106,8 @@ def test_a_layers_start_depends_on_no_other():
         config = DWAttConfig(k=K, hidden_states=f"layers:{','.join(map(str, numbers))}")
         made = config.build(made_shape(layers=9, width=WIDTH))
         place = list(numbers).index(3)
-        return [
-            made.embeddings[place],
-            *made.values[place].parameters(),
-            *made.projected.project[place].parameters(),
-        ]
+        own = (*made.values[place].parameters(), *made.projected.project[place].parameters())
+        return [made.embeddings[place], *own]
 
     for a, b in zip(start([1, 2, 3]), start([0, 3, 7, 9]), strict=True):
         assert torch.equal(a, b)

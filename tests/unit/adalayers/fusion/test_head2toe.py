@@ -99,9 +99,9 @@ def test_the_best_features_are_kept_and_start_afresh():
 
 def test_a_fraction_is_whole_features_and_at_least_one():
     importance = torch.rand(10, 10)
-    assert (
-        int(most_important(importance, 0.29).sum()) == 29
-    )  # though 0.29 * 100 is below it in floating point
+    assert int(most_important(importance, 0.29).sum()) == 29, (
+        "though 0.29 * 100 is below it in floating point"
+    )
     assert int(most_important(importance, 1e-6).sum()) == 1
     assert most_important(importance, 1.0).all()
     assert most_important(torch.ones(2, 2), 0.5).flatten().tolist() == [True, True, False, False]

@@ -9,7 +9,7 @@ from adalayers.fusion.layer_mix import LayerMixConfig
 from adalayers.models.model import FusionModel
 from tests.helpers import formulas
 from tests.helpers.formulas import array
-from tests.helpers.mixing import SHAPE, STATES, TOKENS, WIDTH, K, L, counted, inputs, read_at
+from tests.helpers.mixing import SHAPE, STATES, TOKENS, WIDTH, K, L, inputs, read_at
 from tests.helpers.states import encoder, made_shape
 
 KEYS = pytest.mark.parametrize("keys", ["tokens", "texts", "static"])
@@ -44,10 +44,8 @@ def test_agrees_with_numpy_with_all_states_and_without_some(k, keys):
     expected, weights = numpy_mix(made, read, list(range(L)))
     np.testing.assert_allclose(array(made(states, LENGTHS)), expected, atol=1e-5)
     alike_in = {"tokens": 1, "texts": 4, "static": TOKENS}[keys]
-    assert [len(np.unique(weights[0, :n].round(12))) for n in (alike_in, TOKENS)] == [
-        1,
-        {"tokens": TOKENS, "texts": 2, "static": 1}[keys],
-    ]
+    apart = [len(np.unique(weights[0, :n].round(12))) for n in (alike_in, TOKENS)]
+    assert apart == [1, {"tokens": TOKENS, "texts": 2, "static": 1}[keys]]
     with made.without(encoder(2, 3)):
         rest = {state: states[state] for state in made.live()}
         expected, _ = numpy_mix(made, read, [0, 3, 4])
@@ -64,11 +62,6 @@ def test_it_starts_as_the_uniform_mix_does_and_has_the_width_more(keys):
     torch.testing.assert_close(made(inputs(), LENGTHS), uniform(inputs(), LENGTHS), atol=1e-6, rtol=1e-5)
     of_both = [sum(p.numel() for p in fusion.parameters()) for fusion in (made, uniform)]
     assert of_both == [L * K * WIDTH + K, L * K * WIDTH]
-
-
-def test_counts_on_roberta_large():
-    assert counted(LayerAttentionConfig(own_width=True)) == (1024, 1026)
-    assert counted(LayerAttentionConfig(k=64)) == (24 * 1024 * 64 + 64, 66)
 
 
 def test_w_has_its_own_rate_and_no_weight_decay_and_static_keys_are_kept(tmp_path):

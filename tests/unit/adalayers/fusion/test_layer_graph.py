@@ -10,7 +10,7 @@ from adalayers.fusion.layer_set import LayerSetConfig
 from adalayers.models.model import FusionModel
 from tests.helpers import formulas
 from tests.helpers.formulas import array
-from tests.helpers.mixing import TOKENS, WIDTH, K, L, counted, inputs
+from tests.helpers.mixing import TOKENS, WIDTH, K, L, inputs
 from tests.helpers.states import encoder, made_shape
 
 SHAPE = made_shape(layers=L, width=WIDTH)
@@ -72,14 +72,12 @@ def test_agrees_with_numpy_with_all_layers_and_without_some(kind, choices):
     config = LayerSetConfig(k=K, **choices) if kind == "set" else LayerGraphConfig(k=K, graph=kind, **choices)
     made, states = built(config), inputs()
     formula = numpy_set if kind == "set" else numpy_graph
-    np.testing.assert_allclose(
-        array(made(states, LENGTHS)), formula(made, config, states, list(range(L))), atol=1e-4
-    )
+    wanted = formula(made, config, states, list(range(L)))
+    np.testing.assert_allclose(array(made(states, LENGTHS)), wanted, atol=1e-4)
     with made.without(encoder(2, 3)):
         rest = {state: states[state] for state in made.live()}
-        np.testing.assert_allclose(
-            array(made(rest, LENGTHS)), formula(made, config, states, [0, 3, 4]), atol=1e-4
-        )
+        wanted = formula(made, config, states, [0, 3, 4])
+        np.testing.assert_allclose(array(made(rest, LENGTHS)), wanted, atol=1e-4)
 
 
 @pytest.mark.parametrize(("n", "places", "degree"), [(2, 6, 2), (3, 24, 4), (4, 48, 4)])
@@ -99,15 +97,6 @@ def test_a_graph_has_a_place_for_every_layer(layers, places):
     shape = made_shape(layers=layers)
     assert len(LayerGraphConfig().build(shape).graph) == places
     assert len(LayerGraphConfig(graph="full").build(shape).graph) == layers
-
-
-def test_counts_on_roberta_large():
-    """At the published width of 256, without the linear layer that reads the vector."""
-    configs = (LayerSetConfig(k=256), LayerGraphConfig(k=256), LayerGraphConfig(k=256, rounds=1))
-    counts = [counted(config)[0] for config in configs]
-    into, square = 1024 * 256 + 256, 256 * 256 + 256
-    a_round = square + 2 * 256 + 1
-    assert counts == [into + square, into + 2 * a_round, into + a_round] == [328_192, 395_010, 328_705]
 
 
 def test_one_vector_is_read_by_one_linear_layer():

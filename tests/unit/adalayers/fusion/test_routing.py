@@ -50,12 +50,8 @@ def numpy_routing(routing, x):
     use_beta, ignore_beta = beta[:, :m], beta[:, m:]
     scaled = x / np.sqrt(n)
     a = np.array([scaled[i] @ own["score"][i] + own["score_bias"][i] for i in range(n)])
-    votes = np.array(
-        [
-            [(scaled[i] * p["vote_scale"][j]) @ p["vote"] + p["vote_bias"][j] for j in range(m)]
-            for i in range(n)
-        ]
-    )
+    votes = [[(x_i * p["vote_scale"][j]) @ p["vote"] + p["vote_bias"][j] for j in range(m)] for x_i in scaled]
+    votes = np.array(votes)
 
     def normal(y):
         if y.shape[1] == 1:

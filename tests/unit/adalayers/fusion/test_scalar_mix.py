@@ -9,7 +9,7 @@ from adalayers.fusion.layer_mix import LayerMixConfig
 from adalayers.fusion.scalar_mix import ScalarMixConfig
 from adalayers.models.model import FusionModel
 from tests.helpers import formulas
-from tests.helpers.mixing import LENGTHS, SHAPE, STATES, WIDTH, K, L, counted, inputs, read_at
+from tests.helpers.mixing import LENGTHS, SHAPE, STATES, WIDTH, K, L, inputs, read_at
 from tests.helpers.states import encoder, made_shape
 
 
@@ -86,13 +86,6 @@ def test_states_taken_away_are_not_read_and_the_rest_is_renormalised_or_not(k):
     with made.without(encoder(2, 3)):
         torch.testing.assert_close(made(rest, LENGTHS), sums / whole[kept].sum())
         assert made.diagnostics()["scalar_mix/weight_02"] == 0
-
-
-def test_counts_on_roberta_large():
-    """w and gamma alone at its own width; matched, next to the projections of the layer mix."""
-    assert counted(ScalarMixConfig(own_width=True)) == (25, 1024)
-    assert counted(ScalarMixConfig(k=64)) == (24 * 1024 * 64 + 25, 64)
-    assert counted(ScalarMixConfig(k=64, mix="last")) == (1024 * 64, 64)
 
 
 def test_neither_w_nor_gamma_has_weight_decay():

@@ -114,7 +114,6 @@ def test_hidden_states_that_are_trained_get_gradients(make):
     """As from a base model that is tuned along."""
     model = FusionModel(make(dropout=0.0), made_shape())
     given = {state: values.requires_grad_() for state, values in states(model, LENGTHS).items()}
-    model(
-        {state: given[state] for state in model.fusion.live()}, torch.tensor(LENGTHS)
-    ).square().sum().backward()
+    live = {state: given[state] for state in model.fusion.live()}
+    model(live, torch.tensor(LENGTHS)).square().sum().backward()
     assert all(given[state].grad.abs().max() > 0 for state in model.fusion.live())

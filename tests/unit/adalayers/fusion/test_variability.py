@@ -22,15 +22,8 @@ from tests.helpers.states import encoder, made_shape
 
 STATES = encoder(1, 2, 3)
 CPU = torch.device("cpu")
-SMALL = {
-    "fusion": "variability",
-    "k": 8,
-    "heads": 2,
-    "feedforward": 16,
-    "batch_size": 16,
-    "epochs": 4,
-    "lr": 3e-3,
-}
+SMALL = {"fusion": "variability", "k": 8, "heads": 2, "feedforward": 16}
+SMALL |= {"batch_size": 16, "epochs": 4, "lr": 3e-3}
 
 
 def numpy_nu(features, labels):
@@ -150,10 +143,8 @@ def test_one_layer_is_read_and_trained_from_where_the_layer_mix_starts(k, last):
     fusion.fit(batches)
     found = variabilities(batches, STATES, 3)
     assert fusion.depth() == 2
-    assert fusion.summary() == {
-        "variability/layer": 2,
-        **{f"variability/nu_{state.name}": found[state] for state in STATES},
-    }
+    measured = {f"variability/nu_{state.name}": found[state] for state in STATES}
+    assert fusion.summary() == {"variability/layer": 2, **measured}
     read = encoder(3 if last else 2)
     assert fusion.live() == read
     batch = split.batch(np.arange(5), read, CPU)

@@ -80,10 +80,8 @@ def test_the_base_model_computes_as_it_did_in_the_study(source_of):
     source = source_of()
     data = token_data(source)
     for dtype in ("float32", "bfloat16"):
-        backbone = asdict(
-            replace(data.provenance.backbone, id=str(source.folder), revision=None, dtype=dtype)
-        )
-        assert base_model_source({"backbone": backbone}, data.shape).dtype == dtype
+        backbone = replace(data.provenance.backbone, id=str(source.folder), revision=None, dtype=dtype)
+        assert base_model_source({"backbone": asdict(backbone)}, data.shape).dtype == dtype
 
 
 def test_parts_that_do_not_name_their_base_model_are_refused(source_of, tmp_path):

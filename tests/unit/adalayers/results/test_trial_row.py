@@ -28,9 +28,8 @@ def test_published_rows_have_the_ids_that_they_had():
         environment = read_study(folder)[0].environment
         backbone, dataset = environment.backbone, environment.dataset
         kind = KINDS[dataset.kind]
-        shape = Shape(
-            kind.head, kind.n_outputs(dataset.labels), backbone.streams, backbone.width, backbone.family
-        )
+        outputs = kind.n_outputs(dataset.labels)
+        shape = Shape(kind.head, outputs, backbone.streams, backbone.width, backbone.family)
         provenance = Provenance(
             backbone=BackboneId(id=backbone.id, fingerprint=backbone.fingerprint, dtype=backbone.dtype),
             dataset=DatasetId(source=dataset.source, fingerprint=dataset.fingerprint),

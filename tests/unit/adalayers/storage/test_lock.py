@@ -86,19 +86,15 @@ def test_a_linked_lock_or_folder_is_refused(tmp_path):
         pass
     assert (tmp_path / "victim").read_text() == "precious"
     (tmp_path / "root/other").symlink_to(tmp_path)
-    with (
-        pytest.raises(BadInput, match="it is a link"),
-        one_driver(Folder(tmp_path / "root").child("other"), "x"),
-    ):
+    other = Folder(tmp_path / "root").child("other")
+    with pytest.raises(BadInput, match="it is a link"), one_driver(other, "x"):
         pass
 
 
 def test_a_place_that_cannot_be_written_is_bad_input(tmp_path):
     (tmp_path / "file").write_text("")
-    with (
-        pytest.raises(BadInput, match="choose another --output"),
-        one_driver(Folder(tmp_path / "file/study"), "x"),
-    ):
+    study = Folder(tmp_path / "file/study")
+    with pytest.raises(BadInput, match="choose another --output"), one_driver(study, "x"):
         pass
 
 
@@ -130,12 +126,8 @@ def test_a_stamp_keeps_the_second_driver_out_while_it_is_renewed(store):
         first = store.read_json(STAMP)["time"]
         time.sleep(0.5)
         assert store.read_json(STAMP)["time"] > first
-        with (
-            pytest.raises(
-                BadInput, match=r"process \d+ on .* \(python studies/x\.py\) works on it"
-            ) as refused,
-            one_driver(store.child("study"), "y"),
-        ):
+        said = r"process \d+ on .* \(python studies/x\.py\) works on it"
+        with pytest.raises(BadInput, match=said) as refused, one_driver(store.child("study"), "y"):
             pass
     assert "secret" not in str(refused.value)
     assert not store.exists(STAMP)

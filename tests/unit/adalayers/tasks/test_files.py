@@ -26,50 +26,26 @@ def folder(root, names):
 
 def assigned(root, *splits, kept=False):
     """Return the files of each role, and those without one with why."""
-    roles, unused = files.assign(
-        "the folder", files.find(root), files.wanted(splits), root=root, names_kept=kept
-    )
-    return {role: [file.name for file in source.files] for role, source in roles.items()}, {
-        source.name: why for source, why in unused.items()
-    }
+    wanted = files.wanted(splits)
+    roles, unused = files.assign("the folder", files.find(root), wanted, root=root, names_kept=kept)
+    named = {role: [file.name for file in source.files] for role, source in roles.items()}
+    return named, {source.name: why for source, why in unused.items()}
 
 
 @pytest.mark.parametrize(
-    ("name", "role"),
+    ("role", "names"),
     [
-        *[
-            (name, "train")
-            for name in ("train", "Train", "TRAIN", "trainset", "TrainSet", "train_set", "training")
-        ],
-        *[
-            (name, "train")
-            for name in (
-                "my_train",
-                "x-train",
-                "TrainingData",
-                "en.train",
-                "train2",
-                "wnut17train",
-                "train_v2",
-            )
-        ],
-        *[
-            (name, "validation")
-            for name in ("valid", "val", "dev", "DEV", "devset", "development", "ValidationSet")
-        ],
-        *[
-            (name, "test")
-            for name in ("test", "Testing", "test1", "eval", "evaluation_2", "test-labelled", "TESTset")
-        ],
-        *[
-            (name, None)
-            for name in ("data", "latest", "contest", "trainer", "value", "devtest", "train_test", "old")
-        ],
+        ("train", "train Train TRAIN trainset TrainSet train_set training my_train x-train TrainingData"),
+        ("train", "en.train train2 wnut17train train_v2"),
+        ("validation", "valid val dev DEV devset development ValidationSet"),
+        ("test", "test Testing test1 eval evaluation_2 test-labelled TESTset"),
+        (None, "data latest contest trainer value devtest train_test old"),
     ],
 )
-def test_the_role_that_a_name_says(name, role):
-    said = files.roles_in(name)
-    assert (said.pop() if len(said) == 1 else None) == role
+def test_the_role_that_a_name_says(role, names):
+    for name in names.split():
+        said = files.roles_in(name)
+        assert (said.pop() if len(said) == 1 else None) == role, name
 
 
 @pytest.mark.parametrize(
@@ -83,10 +59,7 @@ def test_the_role_that_a_name_says(name, role):
         (["train/test.csv", "train/train.csv"], {"train": "train/train.csv", "test": "train/test.csv"}),
         (["train.csv.gz", "test.csv.gz"], {"train": "train.csv.gz", "test": "test.csv.gz"}),
         (["eng.train.conll", "eng.dev.conll"], {"train": "eng.train.conll", "validation": "eng.dev.conll"}),
-        (
-            ["eng.train", "eng.testa", "eng.testb", "README"],
-            {"train": "eng.train", "validation": "eng.testa", "test": "eng.testb"},
-        ),
+        (["e.train", "e.testa", "e.testb"], {"train": "e.train", "validation": "e.testa", "test": "e.testb"}),
         (["train.tsv", "devel.tsv"], {"train": "train.tsv", "validation": "devel.tsv"}),
         (["reviews.csv"], {"train": "reviews.csv"}),
         (["reviews.csv", "README.md", "dataset_infos.json", ".hidden/train.csv"], {"train": "reviews.csv"}),
@@ -101,94 +74,44 @@ def test_files_by_their_names(tmp_path, names, roles):
 @pytest.mark.parametrize(
     ("names", "said", "advice"),
     [
-        (["train.csv", "test1.csv", "test2.csv"], "one test split .* test1.csv, test2.csv", "test=test1.csv"),
-        (
-            ["train.csv", "eval.csv", "test.csv"],
-            "one test split .* eval.csv, test.csv",
-            "validation=eval.csv",
-        ),
-        (
-            ["train.csv", "dev.csv", "val.csv"],
-            "one validation split .* dev.csv, val.csv",
-            "validation=dev.csv",
-        ),
-        (
-            ["train.csv", "val_matched.csv", "val_mismatched.csv"],
-            "one validation split",
-            "validation=val_matched.csv",
-        ),
-        (
-            ["en_train.csv", "de_train.csv", "en_test.csv"],
-            "one train split",
-            "train=de_train.csv test=en_test.csv",
-        ),
-        (
-            ["data/train.csv", "old/train.csv"],
-            "one train split .* data/train.csv, old/train.csv",
-            "data/train.csv",
-        ),
-        (
-            ["train/a.csv", "train/b.csv", "test.csv"],
-            "one train split .* train/a.csv, train/b.csv",
-            "train=train ",
-        ),
-        (
-            ["train/x/a.csv", "train/y/b.csv", "dev.csv"],
-            "one train split",
-            "train=train validation=dev.csv",
-        ),
-        (
-            ["train.csv", "test.csv", "unlabelled.csv"],
-            "name of each file .* got unlabelled.csv",
-            "train=train.csv",
-        ),
-        (["a.csv", "dev.csv"], "name of each file .* got a.csv", "train=a.csv validation=dev.csv"),
-        (["a.csv", "b.csv"], "name of each file .* got a.csv, b.csv", "train=FILE"),
-        (["train.csv", "train_dev.csv"], "name of each file .* got train_dev.csv", "train=train.csv"),
-        (["train.csv", "train.json"], "one train split .* train.csv, train.json", "train=train.csv"),
-        (
-            ["my train.csv", "test_a.csv", "test_b.csv"],
-            "one test split",
-            "train='my train.csv' test=test_a.csv",
-        ),
+        ("train.csv test1.csv test2.csv", "one test split .* test1.csv, test2.csv", "test=test1.csv"),
+        ("train.csv eval.csv test.csv", "one test split .* eval.csv, test.csv", "validation=eval.csv"),
+        ("train.csv val_a.csv val_b.csv", "one validation split .* val_a.csv, val_b.csv", "=val_a.csv"),
+        ("en_train.csv de_train.csv en_test.csv", "one train split", "train=de_train.csv test=en_test.csv"),
+        ("data/train.csv old/train.csv", "one train split .* data/train.csv, old/", "data/train.csv"),
+        ("train/a.csv train/b.csv test.csv", "one train split .* train/a.csv, train/b.csv", "train=train "),
+        ("train/x/a.csv train/y/b.csv dev.csv", "one train split", "train=train validation=dev.csv"),
+        ("train.csv test.csv unlabelled.csv", "name of each file .* got unlabelled.csv", "train=train.csv"),
+        ("a.csv dev.csv", "name of each file .* got a.csv", "train=a.csv validation=dev.csv"),
+        ("a.csv b.csv", "name of each file .* got a.csv, b.csv", "train=FILE"),
+        ("train.csv train_dev.csv", "name of each file .* got train_dev.csv", "train=train.csv"),
+        ("train.csv train.json", "one train split .* train.csv, train.json", "train=train.csv"),
+        (r"my\ train.csv test_a.csv test_b.csv", "one test split", "train='my train.csv' test=test_a.csv"),
     ],
 )
 def test_what_is_not_plain_is_an_error_whose_advice_works(tmp_path, names, said, advice):
-    where = folder(tmp_path, names)
+    where = folder(tmp_path, shlex.split(names))
     with pytest.raises(BadInput, match=f"{said}.*; say which is which.*--splits ") as caught:
         assigned(where)
     flag = str(caught.value).partition("--splits ")[2]
     assert advice in f"{flag} "
-    chosen = shlex.split(flag.replace("FILE", names[0]))
+    chosen = shlex.split(flag.replace("FILE", names.split()[0]))
     assert set(assigned(where, *chosen)[0]) == {item.partition("=")[0] for item in chosen}
 
 
 def test_texts_in_files_of_their_own_are_refused_and_no_more_named_than_one_reads(tmp_path):
     where = folder(tmp_path, [f"train/pos/{i}.txt" for i in range(30)])
-    with pytest.raises(
-        BadInput, match=r"got 30 files: train/pos/0.txt, .* and 22 more; .* into one, train.csv"
-    ):
+    with pytest.raises(BadInput, match=r"got 30 files: train/pos/0.txt, .* and 22 more; .* into one"):
         assigned(where)
 
 
-@pytest.mark.parametrize(
-    ("splits", "refused"),
-    [
-        ("train dev test", True),
-        ("train train test", True),
-        ("train", False),
-        ("train x test", False),
-        ("a b", False),
-    ],
-)
-def test_a_file_of_which_a_column_says_the_split_is_refused(tmp_path, splits, refused):
-    names = splits.split()
+@pytest.mark.parametrize("splits", ["train dev test", "train train test", "train", "train x test", "a b"])
+def test_a_file_of_which_a_column_says_the_split_is_refused(tmp_path, splits):
+    names, refused = splits.split(), splits.startswith("train ") and "x" not in splits
     lines = [f"Row {i}.,{('no', 'yes')[i % 2]},{names[i % len(names)]}" for i in range(60)]
     (tmp_path / "all.csv").write_text("text,label,set\n" + "\n".join(lines))
     if refused:
-        with pytest.raises(
-            BadInput, match=r"rows of one split in all.csv .* column 'set' says .*; write a file for"
-        ):
+        with pytest.raises(BadInput, match=r"rows of one split in all.csv .* column 'set' says"):
             load_task(str(tmp_path), text_column="text", label_column="label")
     else:
         assert load_task(str(tmp_path), text_column="text", label_column="label").splits
@@ -210,9 +133,7 @@ def test_shards_are_one_file_and_all_there(tmp_path, hashed):
     assert task.reading.roles["train"] == f"{names[0]} to {names[2]} (3 files)"
     assert len(task.splits["train"]) + len(task.splits["validation"]) == 3 * ROWS
     (where / names[1]).unlink()
-    with pytest.raises(
-        BadInput, match=r"all 3 files of data/train, got 2, without train-00001-of-00003; add"
-    ) as caught:
+    with pytest.raises(BadInput, match=r"all 3 files .* got 2, without train-00001-of-00003") as caught:
         load_task(str(where))
     flag = str(caught.value).partition("--splits ")[2]
     assert load_task(str(where), splits=[flag]).reading.roles["train"] == names[0]
@@ -226,9 +147,7 @@ def test_shards_of_two_editions_are_two_sources(tmp_path):
     for total, own in (("00001", names[:1]), ("00002", names[1:])):
         roles, unused = assigned(where, f"train=train-*-of-{total}.csv")
         assert (roles, len(unused)) == ({"train": own}, 1)
-    with pytest.raises(
-        BadInput, match=r"wanted one of .* in --splits, got 'train'; name its folder or format"
-    ):
+    with pytest.raises(BadInput, match=r"wanted one of .* in --splits, got 'train'; name its folder"):
         assigned(where, "train=train")
 
 
@@ -240,9 +159,7 @@ def test_names_of_splits_are_kept_where_there_are_such(tmp_path):
     assert unused == {"test_hard": "", "test2": "", "unsupervised": ""}
     (where / "test2-00000-of-00001.csv").unlink()
     (where / "test-00000-of-00001.csv").rename(where / "test_easy-00000-of-00001.csv")
-    with pytest.raises(
-        BadInput, match=r"one test split .* test_easy-.*, test_hard-.*--splits train=train test=test_easy"
-    ):
+    with pytest.raises(BadInput, match=r"test_easy-.*, test_hard-.*--splits train=train test=test_easy"):
         assigned(where)
 
 
@@ -270,16 +187,9 @@ def test_splits_as_they_are_asked_for(tmp_path):
     assert assigned(where, "train=b.csv", f"test={elsewhere}")[0]["test"] == [str(elsewhere)]
     assert assigned(where, "train=b.csv", f"test={where}/c.csv")[0]["test"] == ["c.csv"]
     task = load_task(str(where), splits=["train=a", "validation=25%", "test=b.csv"])
-    assert {role: len(split) for role, split in task.splits.items()} == {
-        "train": 60,
-        "validation": 20,
-        "test": 40,
-    }
-    assert task.reading.roles == {
-        "train": "a/one.csv, a/two.csv",
-        "validation": "25% of train",
-        "test": "b.csv",
-    }
+    assert [len(task.splits[role]) for role in ("train", "validation", "test")] == [60, 20, 40]
+    roles = {"train": "a/one.csv, a/two.csv", "validation": "25% of train", "test": "b.csv"}
+    assert task.reading.roles == roles
     assert task.reading.unused == ("c.csv (--splits)", "dev.csv (--splits)")
     tenth = load_task(str(where), splits=["train=b.csv", "validation=10%"])
     assert tenth.fingerprint == load_task(str(where), splits=["train=b.csv", "validation=none"]).fingerprint
@@ -294,26 +204,17 @@ def test_splits_as_they_are_asked_for(tmp_path):
         (["train=10%"], "wanted a part of train as validation"),
         (["validation=100%"], "write validation=10%"),
         (["train=none"], "wanted something to train on"),
-        (
-            ["train=aa.csv"],
-            "unknown name of a split in --splits, for the folder, 'aa.csv'; did you mean 'a.csv'",
-        ),
+        (["train=aa.csv"], "unknown name of a split .*'aa.csv'; did you mean 'a.csv'"),
         (["train=a.csv", "test=a.csv"], "wanted another source for each split"),
-        (
-            ["test=a.csv"],
-            "wanted split 'train' of the folder, which has a.csv, b.csv; .* --splits train=FILE",
-        ),
+        (["test=a.csv"], "wanted split 'train' .* which has a.csv, b.csv; .* --splits train=FILE"),
         (["train=mixed"], "wanted files of one format in .*mixed, got jsonl and csv; name one, mixed/FILE"),
     ],
 )
 def test_splits_that_cannot_be(tmp_path, splits, message):
     where = folder(tmp_path, ["a.csv", "b.csv"])
     (where / "mixed").mkdir()
-    for name in ("x.csv", "x.jsonl"):
+    for name in ("x.csv", "x.jsonl") if splits == ["train=mixed"] else ():
         (where / "mixed" / name).write_text(rows())
-    if not any("mixed" in item for item in splits):
-        for path in (where / "mixed").iterdir():
-            path.unlink()
     with pytest.raises(BadInput, match=message) as caught:
         assigned(where, *splits)
     assert ";" in str(caught.value).splitlines()[0]

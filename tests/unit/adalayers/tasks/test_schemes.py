@@ -39,11 +39,7 @@ READ = {
     ("O", *spelt("BI", "{1} {0}", "creative work")): ("IOB", ("creative work",), ("O",)),
     ("B-PER ", " I-PER", "O"): ("IOB", ("PER",), ("O",)),
     # Types that look like something else
-    ("O", *spelt("BI", "{0}-{1}", "work-of-art", "time of day")): (
-        "IOB",
-        ("time of day", "work-of-art"),
-        ("O",),
-    ),
+    ("O", *spelt("BI", "{0}-{1}", "work-of-art", "day")): ("IOB", ("day", "work-of-art"), ("O",)),
     ("O", *spelt("BI", "{0}-{1}", "B")): ("IOB", ("B",), ("O",)),
     ("O", *spelt("BI", "{0}-{1}", "S", "I")): ("IOB", ("I", "S"), ("O",)),
     ("O", *spelt("BI", "{0}-{1}", "S-1")): ("IOB", ("S-1",), ("O",)),

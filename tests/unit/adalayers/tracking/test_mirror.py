@@ -98,9 +98,7 @@ def write_folder(folder: Folder, rows: list[dict[str, Any]], study: dict[str, An
     folder.write_json("study.json", study)
     write_trials(folder, rows)
     folder.write_parquet("history.parquet", pd.concat([history(each["trial_id"]) for each in rows]))
-    folder.write_bytes(
-        "report.md", b"data from https://me:hunter2@example.org/x, see https://example.org/?page=2\n"
-    )
+    folder.write_bytes("report.md", b"of https://me:hunter2@example.org/x, see https://example.org/?page=2\n")
     folder.write_bytes("examples.md", b"a user's own text")
     folder.write_bytes("figures/mix.png", b"\x89PNG")
     folder.write_bytes("best/model.safetensors", b"\x00\xff")
@@ -217,40 +215,23 @@ def test_a_study_becomes_a_parent_run_with_a_nested_run_per_trial(folder, fresh_
     (core,) = arms.values()
     assert (core.info.run_name, core.info.status) == ("core", "FINISHED")
     low, high = (pytest.approx(value, abs=1e-4) for value in (0.6037, 0.9963))
-    assert core.data.metrics == {
-        "test/f1": pytest.approx(0.8),
-        "test/f1 low": low,
-        "test/f1 high": high,
-        "n": 5,
-    }
+    mean = {"test/f1": pytest.approx(0.8), "test/f1 low": low, "test/f1 high": high, "n": 5}
+    assert core.data.metrics == mean
     data = {"backbone": "minilm", "dataset": "cola", "examples": "8"}
     assert core.data.params == {"alpha": "4", "mix": "learned", "arm": "core", **data}
     view = experiment_tags(uri)["mlflow.sharedViewState.study-1"]
     assert {"metrics.`test/f1 low`", "metrics.`n`"} <= set(json.loads(view)["selectedColumns"])
 
-    ended = {"t1": "FINISHED", "t2": "KILLED", "t3": "FAILED", "t4": "FAILED"}
-    assert {name: run.info.status for name, run in nested.items()} == {
-        **ended,
-        **{f"t{n}": "FINISHED" for n in range(6, 11)},
-    }
+    ended = {"t2": "KILLED", "t3": "FAILED", "t4": "FAILED"}
+    ended |= dict.fromkeys(("t1", *(f"t{n}" for n in range(6, 11))), "FINISHED")
+    assert {name: run.info.status for name, run in nested.items()} == ended
     first, confirmed = nested["t1"], nested["t6"]
-    own = {
-        "alpha": "4",
-        "mix": "learned",
-        "seed": "3",
-        "stage": "search",
-        "parameters": "100",
-        "seconds": "8",
-    }
-    assert first.data.params == {**data, **own, "epochs": "2", "best_epoch": "1", "cost/training": "1.5"}
+    own = {"alpha": "4", "mix": "learned", "seed": "3", "stage": "search", "parameters": "100"}
+    own |= {"seconds": "8", "epochs": "2", "best_epoch": "1", "cost/training": "1.5"}
+    assert first.data.params == data | own
     assert (first.info.run_name, confirmed.info.run_name) == ("search t1", "core seed 006")
     assert mlflow_values.in_symbols("k=8 entropy_weight=0", mlflow_values.symbols(STUDY)) == "k=8 λ=0"
-    curves = {
-        "train/lr": 5e-4,
-        "train/loss": 0.9,
-        "val/f1": 0.5,
-        "weights/weight_01": 0.125,
-    }  # the last finite one
+    curves = {"train/lr": 5e-4, "train/loss": 0.9, "val/f1": 0.5, "weights/weight_01": 0.125}  # the last finite
     assert first.data.metrics == {
         "val/f1": 0.75,
         "val/f1/ä_b": 0.5,  # as MLflow takes names
@@ -271,19 +252,11 @@ def test_a_study_becomes_a_parent_run_with_a_nested_run_per_trial(folder, fresh_
 
     artifacts = Path(parent.info.artifact_uri)
     assert artifacts.is_relative_to(tmp_path / "out put" / "mlartifacts")
-    written = {
-        path.relative_to(artifacts).as_posix(): path.read_bytes()
-        for path in artifacts.rglob("*")
-        if path.is_file()
-    }
-    assert sorted(written) == [
-        "best/model.safetensors",
-        "figures/mix.png",
-        "report.md",
-        "study.json",
-        "trials.csv",
-    ]
-    assert written["report.md"] == b"data from https://***@example.org/x, see https://example.org/?page=2\n"
+    paths = [path for path in artifacts.rglob("*") if path.is_file()]
+    written = {path.relative_to(artifacts).as_posix(): path.read_bytes() for path in paths}
+    files = ["best/model.safetensors", "figures/mix.png", "report.md", "study.json", "trials.csv"]
+    assert sorted(written) == files
+    assert written["report.md"] == b"of https://***@example.org/x, see https://example.org/?page=2\n"
     assert written["best/model.safetensors"] == b"\x00\xff"
     assert b"hunter2" not in written["study.json"] + (tmp_path / "out put" / "mlflow.db").read_bytes()
 
@@ -525,10 +498,7 @@ def test_importing_the_module_and_tracking_nothing_import_no_mlflow():
         ("http://127.0.0.1:5000", "http://127.0.0.1:5000"),
         ("https://me:hunter2@host:5000/x", "https://***@host:5000/x"),
         ("https://token@host/x", "https://***@host/x"),
-        (
-            "postgresql://me:p@ss@host/db?sslmode=on&password=hunter2",
-            "postgresql://***@host/db?sslmode=***&password=***",
-        ),
+        ("postgresql://me:p@ss@host/db?password=hunter2", "postgresql://***@host/db?password=***"),
         ("postgresql://me:p/w@host/db", "postgresql://***@host/db"),
         ("http://host:5000/name@v1", "http://host:5000/name@v1"),
         ("s3://bucket/model@main", "s3://bucket/model@main"),
@@ -572,9 +542,7 @@ def test_sync_of_damaged_files_is_said_and_never_a_traceback(folder, uri, capsys
 
 @pytest.mark.parametrize("name", ["what?now=1", "run%41", "a#1"])
 def test_a_database_that_would_land_elsewhere_is_refused(name, tmp_path, monkeypatch):
-    with pytest.raises(
-        BadInput, match=r"wanted MLflow's database at a path without .*; name another --output"
-    ):
+    with pytest.raises(BadInput, match=r"MLflow's database at a path without .*; name another --output"):
         default_uri(Folder(tmp_path / name))
     monkeypatch.setenv("MLFLOW_TRACKING_URI", "http://tracking:5000")
     assert default_uri(Folder(tmp_path / name)) == "http://tracking:5000"
@@ -627,9 +595,7 @@ def test_a_database_of_an_older_mlflow_is_told_first(folder, uri):
 
     head = ScriptDirectory.from_config(_get_alembic_config(uri)).get_revision("head")
     stamp(uri, head.down_revision)
-    with pytest.raises(
-        BadInput, match="make a copy of the database, then `mlflow db upgrade 'sqlite:"
-    ) as refused:
+    with pytest.raises(BadInput, match="copy of the database, then `mlflow db upgrade 'sqlite:") as refused:
         Mirror(uri, folder, **NAMES).check()
     stamp(uri, head.revision)  # its tables are of the head, which the command then leaves as they are
     mlflow_command(str(refused.value))

@@ -40,9 +40,7 @@ def test_products_are_counted_as_by_hand(data):
     model = FusionModel(trial_config(k=K, heads=2, mix="learned"), shaped())
     length = mean(data)
     project = LAYERS * K * WIDTH
-    attention = (
-        4 * K * K + 2 * max(length, VECTOR) * K
-    )  # query, key, value, output; scores and what they weigh
+    attention = 4 * K * K + 2 * max(length, VECTOR) * K  # query, key, value, output; scores, what they weigh
     mix = LAYERS * K
     classify = 3 * K / length  # once per text
     found = operations(model, data)
@@ -52,23 +50,17 @@ def test_products_are_counted_as_by_hand(data):
 
 
 def test_a_mix_at_its_own_width_costs_every_hidden_state_it_adds_up(data):
-    layers = {
-        mix: FusionModel(
-            trial_config(fusion="scalar-mix", mix=mix, own_width=True, read_out="linear"), shaped("token")
-        )
-        for mix in ("last", "uniform")
-    }
-    last, uniform = (operations(model, data).forward for model in layers.values())
+    own = {"fusion": "scalar-mix", "own_width": True, "read_out": "linear"}
+    models = [FusionModel(trial_config(mix=mix, **own), shaped("token")) for mix in ("last", "uniform")]
+    last, uniform = (operations(model, data).forward for model in models)
     assert uniform - last == pytest.approx(2 * (LAYERS - 1) * WIDTH, rel=0.5)
     assert uniform > last
 
 
 def test_layers_routed_per_token_are_paid_for_one_by_one(data):
-    model = FusionModel(
-        trial_config(fusion="routing", own_width=True, read_out="linear", class_weights="none"),
-        shaped("token"),
-    )
-    assert operations(model, data).forward > 2 * LAYERS * WIDTH * 2 * 3  # both beta of each label and layer
+    config = trial_config(fusion="routing", own_width=True, read_out="linear")
+    of_both_betas = 2 * LAYERS * WIDTH * 2 * 3  # of each label and layer
+    assert operations(FusionModel(config, shaped("token")), data).forward > of_both_betas
 
 
 def test_no_gradient_and_no_note_stays(data):
@@ -109,9 +101,8 @@ class Changed(FusionModel):
     """A model that says of its base model what a test wants."""
 
     def base_use(self):
-        return BaseUse(
-            run=4, own_pass=True, through=2, trained=2 * PER_LAYER, adapters=10, changed=2 * PER_LAYER + 10
-        )
+        trained = 2 * PER_LAYER
+        return BaseUse(4, own_pass=True, through=2, trained=trained, adapters=10, changed=trained + 10)
 
 
 def test_a_base_model_that_is_trained_is_passed_in_every_epoch(data):
@@ -131,14 +122,10 @@ def test_a_base_model_that_is_trained_is_passed_in_every_epoch(data):
 
 def test_gradients_through_a_base_model_cost_the_projections_more(data):
     config = trial_config(k=K, heads=2, mix="learned")
-    frozen, changed = (
-        operations(FusionModel(config, shaped()), data),
-        operations(Changed(config, shaped()), data),
-    )
+    frozen, changed = (operations(kind(config, shaped()), data) for kind in (FusionModel, Changed))
     assert changed.forward == frozen.forward
-    assert changed.training - frozen.training == pytest.approx(
-        2 * LAYERS * K * WIDTH, rel=0.2
-    )  # and of the mix
+    more = changed.training - frozen.training
+    assert more == pytest.approx(2 * LAYERS * K * WIDTH, rel=0.2), "and of the mix"
 
 
 def test_without_the_size_of_a_layer_operations_are_left_out():
@@ -148,9 +135,8 @@ def test_without_the_size_of_a_layer_operations_are_left_out():
 
 
 def trained(data, **config):
-    trainer = Trainer(
-        trial_config(epochs=2, batch_size=4, **config), data, seed=0, device=torch.device("cpu")
-    )
+    config = trial_config(epochs=2, batch_size=4, **config)
+    trainer = Trainer(config, data, seed=0, device=torch.device("cpu"))
     return trainer, finished(trainer.steps(lambda evaluation: None)).row
 
 

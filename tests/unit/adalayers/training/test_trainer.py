@@ -68,9 +68,8 @@ def test_a_trial_is_the_same_alone_and_after_others_in_one_process(tmp_path):
         work = Folder(tmp_path / name)
         if name == "diverges":
             work.write_bytes(PROGRESS, b"null")  # damage, which is replaced
-        job = TrialJob(
-            trial_id=name, stage="confirm", arm="", seed=3, config=config(**changes), work=work.uri
-        )
+        settings = config(**changes)
+        job = TrialJob(trial_id=name, stage="confirm", arm="", seed=3, config=settings, work=work.uri)
         run_in_study([job], data, Resources())
         note = work.read_sealed(PROGRESS)
         note["row"].pop("seconds", None)
@@ -242,11 +241,8 @@ def test_a_step_is_that_of_torchs_optimiser(optimiser, gpu, monkeypatch):
 
 
 def test_a_linear_schedule_warms_up_and_ends_at_zero():
-    outcome = train(
-        config(schedule="linear", warmup=0.25, optimiser="adamw", batch_size=12, epochs=4),
-        made_data(),
-        seed=0,
-    )
+    settings = config(schedule="linear", warmup=0.25, optimiser="adamw", batch_size=12, epochs=4)
+    outcome = train(settings, made_data(), seed=0)
     rates = {row["step"]: row["lr"] / 3e-3 for row in outcome.history}  # the rate of the step that comes next
     assert rates[0] == pytest.approx(1 / 8)  # 32 steps, of which 8 rise
     assert max(rates.values()) == rates[7] == pytest.approx(1)

@@ -110,7 +110,7 @@ def test_a_machine_with_other_code_or_packages_is_named(tmp_path, monkeypatch):
     folder.write_bytes("word", b"driver")
     answer = cluster._reach([folder.address], [], "word", "node", driver)
     with pytest.raises(
-        BadInput, match=r"machine 10\.0\.0\.2, the code of adalayers in .* is [0-9a-f]{16} and not 01"
+        BadInput, match=r"10\.0\.0\.2, the code of adalayers in .* is [0-9a-f]{16} and not 01"
     ):
         cluster._judged("10.0.0.2", "node", answer, [folder], "word")
     answer = cluster._reach([folder.address], [], "word", "node", software())

@@ -34,13 +34,9 @@ def test_without_its_private_names_ray_does_less_and_nothing_fails(monkeypatch):
 def test_keys_are_no_part_of_a_trials_runtime_environment(monkeypatch):
     monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", "hunter2")
     # As Ray has it: a study that ran in this process has withheld the keys before.
-    monkeypatch.setattr(
-        class_cache, "ENV_VARS_TO_PROPAGATE", {"AWS_SECRET_ACCESS_KEY", "RAY_CHDIR_TO_TRIAL_DIR"}
-    )
+    monkeypatch.setattr(class_cache, "ENV_VARS_TO_PROPAGATE", {"AWS_SECRET_ACCESS_KEY"})
     before = class_cache._ActorClassCache().get(type("Trial", (), {}))
-    assert "hunter2" in str(before._default_options), (
-        "Ray no longer hands them on: nothing is left to withhold"
-    )
+    assert "hunter2" in str(before._default_options), "else nothing is left to withhold"
     ray_private.withhold_credentials()
     after = class_cache._ActorClassCache().get(type("Trial", (), {}))
     assert "hunter2" not in str(after._default_options)
@@ -70,10 +66,7 @@ is killed by SIGKILL by OOM killer due to high memory usage. (2) ray stop --forc
     [
         (RayError(IMPORT), "ModuleNotFoundError: No module named 'adalayers.tuning'"),
         (RayError(KILLED), "Worker unexpectedly exits with a connection error code 2. End of file"),
-        (
-            OutOfMemoryError("Memory was 15 of 16 GB\nset RAY_memory_usage_threshold"),
-            "Memory was 15 of 16 GB",
-        ),
+        (OutOfMemoryError("Memory was 15 of 16 GB\nset RAY_memory"), "Memory was 15 of 16 GB"),
         (RayError(), "RayError"),
     ],
 )

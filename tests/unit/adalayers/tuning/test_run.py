@@ -26,10 +26,7 @@ from studies.alpha_lambda import STUDY
         ([{"search": {"completed": 2}, "confirm": {"failed": 3}}], True),
         ([{"search": {"diverged": 4}}], True),  # nothing has a score
         ([{"search": {"diverged": 4, "failed": 1}}], True),
-        (
-            [{"search": {"diverged": 9}, "confirm": {"completed": 1}}],
-            False,
-        ),  # they count, at the trivial baseline
+        ([{"search": {"diverged": 9}, "confirm": {"completed": 1}}], False),  # they count, at the baseline
         ([{"confirm": {"failed": 3}}, {"confirm": {"completed": 3}}], False),
         ([{"confirm": {"failed": 4}}, {"confirm": {"completed": 3}}], True),
         ([{"confirm": {"unfinished": 5, "failed": 1}}], False),
@@ -42,27 +39,17 @@ def test_a_study_of_which_most_trials_failed_is_said_to_have(counts, most):
 @pytest.mark.parametrize(("seeds", "state"), [(1, "finished"), (2, "running")])
 def test_a_finished_case_with_nothing_left_stays_so_until_it_is_closed(world, tmp_path, seeds, state):
     """What comes before the first trial, another case's say, may end in bad input."""
-    argv = [
-        "--backbone",
-        str(world["backbone"]),
-        "--dataset",
-        str(world["dataset"]),
-        "--output",
-        str(tmp_path),
-    ]
+    argv = ["--backbone", str(world["backbone"]), "--dataset", str(world["dataset"])]
+    argv += ["--output", str(tmp_path)]
     argv += ["--trials", "0", "--seeds", str(seeds), "--set", "k=8", "heads=2"]
     flags = parse(STUDY, argv)
     (case,) = cases(STUDY, flags)
     data = case.prepared.data("live")
     confirmed = {"stage": "confirm", "search": "", "status": "completed", "error": "", "seed": 1}
     rows = [
-        {
-            "trial_id": trial_id(arm.config, data.shape, 1, data.provenance),
-            "arm": arm.name,
-            "fusion": arm.config.fusion,
-        }
+        {"trial_id": trial_id(arm.config, data.shape, 1, data.provenance), "arm": arm.name}
         | {f"config/{name}": value for name, value in arm.config.used(data.shape).items()}
-        | confirmed
+        | {**confirmed, "fusion": arm.config.fusion}
         for arm in case.plan.arms
     ]
     write_trials(case.folder, rows)

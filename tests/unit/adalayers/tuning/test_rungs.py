@@ -94,9 +94,8 @@ def test_fifo_stops_none():
 @pytest.mark.parametrize("on_gpu", [True, False])
 def test_a_group_spans_seeds_on_a_gpu_alone(on_gpu):
     calls = []
-    agenda = SimpleNamespace(
-        next_group=lambda most, across_seeds: calls.append((most, across_seeds)) or "done", waiting=int
-    )
+    next_group = lambda most, across_seeds: calls.append((most, across_seeds)) or "done"  # noqa: E731
+    agenda = SimpleNamespace(next_group=next_group, waiting=int)
     searcher = StudySearcher([SimpleNamespace(live=False, agenda=agenda)], Resources(group="4"))
     searcher.on_gpu = on_gpu
     assert searcher.suggest("a") == StudySearcher.FINISHED

@@ -63,17 +63,10 @@ def at_step(monkeypatch):
 
 def ran(folder, names, **resources):
     """Run trials in one program and return what each left, but for times."""
-    jobs = [
-        TrialJob(
-            trial_id=name,
-            stage="confirm",
-            arm=name,
-            seed=3,
-            config=LayerMixConfig(**{**SMALL, **MEMBERS[name]}),
-            work=Folder(folder / name).uri,
-        )
-        for name in names
-    ]
+    places = {name: Folder(folder / name).uri for name in names}
+    configs = {name: LayerMixConfig(**{**SMALL, **MEMBERS[name]}) for name in names}
+    own = {"stage": "confirm", "arm": "", "seed": 3}
+    jobs = [TrialJob(trial_id=name, config=configs[name], work=places[name], **own) for name in names]
     run_in_study(jobs, made_data(), Resources(**resources))
     notes = {name: Folder(folder / name).read_sealed(PROGRESS) for name in names}
     for note in notes.values():
@@ -83,12 +76,8 @@ def ran(folder, names, **resources):
 
 def test_members_that_stop_or_diverge_leave_the_others_as_they_are_alone(tmp_path):
     together = ran(tmp_path / "together", MEMBERS)
-    assert [note["status"] for note in together.values()] == [
-        "completed",
-        "completed",
-        "diverged",
-        "completed",
-    ]
+    statuses = ["completed", "completed", "diverged", "completed"]
+    assert [note["status"] for note in together.values()] == statuses
     for name, note in together.items():
         assert ran(tmp_path / "alone", [name])[name] == note
 
@@ -99,9 +88,8 @@ def test_a_member_that_fails_is_tried_again_as_often_as_asked_and_catches_up(tmp
     assert ran(tmp_path / "broken", MEMBERS, retries=1) == wanted
     at_step(30, OSError("the file system went away"))
     notes = ran(tmp_path / "given up", MEMBERS, retries=0).values()
-    assert [note["error"] for note in notes if note["status"] == "failed"] == [
-        "OSError: the file system went away"
-    ]
+    failed = [note["error"] for note in notes if note["status"] == "failed"]
+    assert failed == ["OSError: the file system went away"]
 
 
 def test_what_was_completed_is_not_run_again_and_the_rest_goes_on(tmp_path, monkeypatch, at_step):
@@ -172,12 +160,8 @@ def test_a_trial_that_takes_no_gpu_leaves_those_it_sees_alone(monkeypatch, gpus,
 
 def test_a_worker_with_other_software_trains_nothing(tmp_path, monkeypatch):
     monkeypatch.setattr("torch.set_num_threads", lambda n: pytest.fail("it went on"))
-    jobs = [
-        TrialJob(
-            trial_id=name, stage="confirm", arm="", seed=1, config=LayerMixConfig(), work=str(tmp_path / name)
-        )
-        for name in ("a", "b")
-    ]
+    own = {"stage": "confirm", "arm": "", "seed": 1, "config": LayerMixConfig()}
+    jobs = [TrialJob(trial_id=name, work=str(tmp_path / name), **own) for name in ("a", "b")]
     driver = {**software(), "code": "0123456789abcdef", "torch": "1.0"}
     trainable({"jobs": jobs}, data=[None], software=driver)
     for name in ("a", "b"):

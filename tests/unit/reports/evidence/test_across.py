@@ -9,16 +9,8 @@ import numpy as np
 import pytest
 from scipy import stats
 
+from adalayers.results import study_file as records
 from adalayers.results.interim_analyses import PLANNED
-from adalayers.results.study_file import (
-    BackboneRecord,
-    DatasetRecord,
-    EnvironmentRecord,
-    RequestRecord,
-    Run,
-    RunsRecord,
-    StudyFile,
-)
 from reports.evidence.across import ALL, DIFFERENCE, MEAN, SCORE, Across, Case, across
 from reports.evidence.claims import FIELDS
 from reports.evidence.holm import BETTER, OPEN, SAME, WORSE
@@ -42,12 +34,14 @@ def case(
 ) -> Case:
     """Return a case with one analysis, of as many seeds as there are scores."""
     most, table = max(map(len, scores.values())), by_seed(scores)
-    study = StudyFile(
-        request=RequestRecord(epochs=epochs),
-        environment=EnvironmentRecord(
-            backbone=BackboneRecord(id=f"org/{name}"), dataset=DatasetRecord(fingerprint=data or name)
-        ),
-        runs=RunsRecord(history=(Run(started=started),)),
+    backbone, dataset = (
+        records.BackboneRecord(id=f"org/{name}"),
+        records.DatasetRecord(fingerprint=data or name),
+    )
+    study = records.StudyFile(
+        request=records.RequestRecord(epochs=epochs),
+        environment=records.EnvironmentRecord(backbone=backbone, dataset=dataset),
+        runs=records.RunsRecord(history=(records.Run(started=started),)),
     )
     evidence = SimpleNamespace(
         plan=of,

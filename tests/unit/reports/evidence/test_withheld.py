@@ -72,11 +72,8 @@ def assert_withheld(place, before, why: str) -> None:
             assert (claim.verdict, claim.withheld) == (OPEN, True)
         else:  # a withheld comparison keeps its place in Holm's steps, so that the others' levels are stricter
             was = before[claim.names]
-            assert (claim.verdict, claim.difference, claim.p_value) == (
-                was.verdict,
-                was.difference,
-                was.p_value,
-            )
+            now, then = ((c.verdict, c.difference, c.p_value) for c in (claim, was))
+            assert now == then
 
 
 @pytest.mark.parametrize("column", ["val/matthews", "test/matthews", "seconds", "mix/entropy", "epochs"])

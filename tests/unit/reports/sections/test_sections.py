@@ -18,12 +18,8 @@ from tests.helpers.made_published import published, with_published
 from tests.helpers.made_up import CONTROL, CORE, MadeUp
 from tests.helpers.pages import evidence_of
 
-SPANS = [
-    Variant(without=(1,)),
-    Variant(without=(5, 6)),
-    Variant(without=(1,), renormalise=False),
-    Variant(cutoff=0.1),
-]
+SPANS = [Variant(without=(1,)), Variant(without=(5, 6)), Variant(without=(1,), renormalise=False)]
+SPANS += [Variant(cutoff=0.1)]
 CHANGE = dict(zip((span.name for span in SPANS), (-0.5, -0.001, -0.6, -0.25), strict=True))
 """By what share of the whole model's score a variant is higher."""
 
@@ -111,12 +107,9 @@ def test_an_arm_stands_next_to_its_published_score_and_what_differs_is_named_onc
     (control,) = (arm for arm in made.arms if arm["name"] == CONTROL)
     control["config"] |= {"batch_size": 100, "epochs": 20}
     config = {"alpha": 64.0, "batch_size": 50, "epochs": 256}
-    changed = published(
-        made, base_model="bart", layers=12, width=1024, dataset="imdb", seeds=1, config=config
-    )
-    with_published(
-        made, changed, dataclasses.replace(changed, base_model="bert"), published(made, arm="gone")
-    )
+    size = {"layers": 12, "width": 1024, "dataset": "imdb", "seeds": 1, "config": config}
+    both = [published(made, base_model=name, **size) for name in ("bart", "bert")]
+    with_published(made, *both, published(made, arm="gone"))
     scores, differs = section_of(evidence_of(made, tmp_path), "published").tables
     accuracy = np.mean([trial["test/accuracy"] for trial in made.of(CONTROL)])
     assert [str(row[1]).split(" ")[0] for row in scores.rows] == [f"{accuracy:.3f}"] * 2
@@ -159,14 +152,9 @@ def test_searches_for_different_components_are_not_pooled(tmp_path, names, shown
 def test_learning_rates_that_were_kept_are_bold(tmp_path):
     made = small()
     for place, rate in enumerate((1e-3, 1e-2)):
-        tried = {
-            "trial_id": f"r{place}",
-            "stage": "search",
-            "search": files.RATES,
-            "config/lr": rate,
-            "seed": 0,
-        }
-        made.trials.append({**made.of(CONTROL)[0], **tried, "val/matthews": 0.5 + place / 10})
+        tried = {"trial_id": f"r{place}", "stage": "search", "search": files.RATES, "seed": 0}
+        tried |= {"config/lr": rate, "val/matthews": 0.5 + place / 10}
+        made.trials.append({**made.of(CONTROL)[0], **tried})
     for row in made.of(CONTROL)[:2]:
         row["config/lr"] = 1e-2
     (table,) = section_of(evidence_of(made, tmp_path), "rates").tables
@@ -175,10 +163,8 @@ def test_learning_rates_that_were_kept_are_bold(tmp_path):
 
 def test_how_often_each_class_occurs(tmp_path):
     made = small()
-    made.study["environment"]["dataset"]["distribution"] = {
-        "train": {"a": 90, "b": 10},
-        "test": {"a": 5, "b": 0},
-    }
+    distribution = {"train": {"a": 90, "b": 10}, "test": {"a": 5, "b": 0}}
+    made.study["environment"]["dataset"]["distribution"] = distribution
     classes = section_of(evidence_of(made, tmp_path), "setup").tables[-1]
     assert classes.rows == [["a", "90 (90.0%)", "5 (100.0%)"], ["b", "10 (10.0%)", "0 (0.0%)"]]
 
@@ -192,8 +178,7 @@ def test_methods_that_change_the_base_model_are_marked_and_the_front_is_numbered
         row |= {"cost/kept": 64, "cost/layers": 6}
         row |= {"config/base_model": "fine-tuned" if row["arm"] == CORE[2] else "frozen"}
     shown = section_of(evidence_of(made, tmp_path), "costs")
-    intact = dict(
-        zip(column(shown.tables[0], "arm"), column(shown.tables[0], "base model intact"), strict=True)
-    )
+    table = shown.tables[0]
+    intact = dict(zip(column(table, "arm"), column(table, "base model intact"), strict=True))
     assert (intact[f"`{CORE[0]}`"], intact[f"`{CORE[2]}`"]) == ("yes", "no")
     assert len(shown.figures["costs"].axes) == 2

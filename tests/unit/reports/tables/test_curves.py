@@ -114,13 +114,8 @@ def test_a_profile_is_relative_to_the_uniform_mix(tmp_path):
             share = 0.4 if point["trial_id"] == "0001" else 0.2
             if point["epoch"] == 2:
                 share = 0.0
-            point["mix/weight_03"] = 0
-            point |= {
-                "mix/weight_01": np.nan,
-                "mix/weight_04": np.nan,
-                "mix/weight_00": share,
-                "mix/weight_02": 1 - share,
-            }
+            point |= {"mix/weight_01": np.nan, "mix/weight_03": 0, "mix/weight_04": np.nan}
+            point |= {"mix/weight_00": share, "mix/weight_02": 1 - share}
     loaded = load(made.write(tmp_path))
     table = layers.profile(loaded.results.trials, loaded.results.history, {"encoder": 4}, CONTROL)
     # Three states of this arm: columns that only other arms have do not count.

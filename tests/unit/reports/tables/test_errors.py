@@ -9,15 +9,13 @@ from sklearn.metrics import confusion_matrix
 from adalayers.tasks.schemes import scheme_of
 from reports.evidence.evidence import Evidence
 from reports.reading.load import load
+from reports.tables import errors
 from reports.tables.errors import (
     BOUNDARIES,
     MISSED,
     SPURIOUS,
-    by_word,
     confusion,
-    differing_words,
     entity_scores,
-    misclassified,
     residuals,
     span_confusion,
 )
@@ -28,15 +26,8 @@ IOB = scheme_of(("O", *(f"{place}-{name}" for place in "BI" for name in ("PER", 
 
 def rows(pairs: list[tuple[str, str]], trial: str = "t1") -> pd.DataFrame:
     labels, said = zip(*pairs, strict=True) if pairs else ((), ())
-    return pd.DataFrame(
-        {
-            "trial_id": trial,
-            "index": np.arange(len(pairs)),
-            "label": list(labels),
-            "prediction": list(said),
-            "score": np.linspace(0.6, 0.9, len(pairs)),
-        }
-    )
+    columns = {"trial_id": trial, "index": range(len(pairs)), "label": list(labels), "prediction": list(said)}
+    return pd.DataFrame(columns | {"score": np.linspace(0.6, 0.9, len(pairs))})
 
 
 def tagged(pairs: list[tuple[str, str]], trial: str = "t1") -> pd.DataFrame:
@@ -48,16 +39,14 @@ def cell(table: pd.DataFrame, label: str, prediction: str) -> float:
 
 
 def test_misclassified_are_the_wrong_ones_surest_first():
-    table = misclassified(rows([("a", "b"), ("a", "a"), ("b", "a")]))
+    table = errors.misclassified(rows([("a", "b"), ("a", "a"), ("b", "a")]))
     assert list(table["index"]) == [2, 0]
     assert list(table.columns) == ["index", "label", "prediction", "score"]
 
 
 def test_only_words_that_differ_are_shown():
-    assert differing_words(["O", "B-PER", "I PER", "O"], ["O", "B-PER", "O", "B-LOC"]) == (
-        "3 I PER and 4 O",
-        "3 O and 4 B-LOC",
-    )
+    words = errors.differing_words(["O", "B-PER", "I PER", "O"], ["O", "B-PER", "O", "B-LOC"])
+    assert words == ("3 I PER and 4 O", "3 O and 4 B-LOC")
 
 
 def test_confusion_is_scikit_learns_mean_over_trials():
@@ -188,6 +177,6 @@ def test_equal_labels_share_a_quarter():
 
 def test_words_are_told_apart_in_the_confusion():
     labels, predictions = [("A", "noun phrase"), ("A",)], [("A", "A"), ("A",)]
-    table = by_word(pd.DataFrame({"trial_id": ["t", "t"], "label": labels, "prediction": predictions}))
+    table = errors.by_word(pd.DataFrame({"trial_id": ["t", "t"], "label": labels, "prediction": predictions}))
     assert table["label"].tolist() == ["A", "noun phrase", "A"]
     assert table["prediction"].tolist() == ["A", "A", "A"]

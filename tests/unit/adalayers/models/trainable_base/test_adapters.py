@@ -83,10 +83,9 @@ def test_places_share_adapters(sharing, names):
 
 def test_a_start_depends_on_the_place_alone():
     def start(*numbers, seed=0):
-        made = Adapters(
-            {n: Layer() for n in numbers}, PLACES, inner=4, width=2, sharing="layer", seed=seed
-        ).by_place
-        return {name: adapter.down.weight for name, adapter in made.items()}
+        layers = {n: Layer() for n in numbers}
+        made = Adapters(layers, PLACES, inner=4, width=2, sharing="layer", seed=seed)
+        return {name: adapter.down.weight for name, adapter in made.by_place.items()}
 
     torch.manual_seed(1)
     all_layers, some = start(1, 2, 3), start(3)

@@ -16,9 +16,8 @@ SMALL = {"k": 8, "heads": 2, "feedforward": 16, "adapter_width": 4}
 
 def made(backbone, family="bert", *, head="sequence", config=LayerMixConfig, begin=True, seed=0, **changes):
     small = SMALL if config is LayerMixConfig else {"read_out": "linear", "adapter_width": 4}
-    model = TrainableBaseModel(
-        config(**{**small, **changes}), shape_of(backbone, family, head), backbone, seed=seed
-    )
+    shape = shape_of(backbone, family, head)
+    model = TrainableBaseModel(config(**{**small, **changes}), shape, backbone, seed=seed)
     if begin:
         model.prepare_training()
     return model

@@ -86,20 +86,11 @@ def test_a_fusion_looks_at_the_frozen_model_before_training(data):
 
 @pytest.mark.parametrize("way", WAYS)
 def test_variants_are_scored(way, data):
-    variants = [
-        Variant(without=(1,)),
-        Variant(without=(1,), renormalise=False),
-        Variant(without=(1, 2, 3, 4)),
-        Variant(cutoff=0.5),
-    ]
+    variants = [Variant(without=(1,)), Variant(without=(1,), renormalise=False)]
+    variants += [Variant(without=(1, 2, 3, 4)), Variant(cutoff=0.5)]
     outcome = train(LayerMixConfig(base_model=way, **SMALL), data, seed=0, variants=variants)
-    assert (
-        outcome.evaluations["variant"].tolist()
-        == {
-            "adapters": ["without=1-1", "without=1-4"],
-            "fine-tuned": ["without=1-1", "without=1-1 as they are"],
-        }[way]
-    )
+    second = {"adapters": "without=1-4", "fine-tuned": "without=1-1 as they are"}[way]
+    assert outcome.evaluations["variant"].tolist() == ["without=1-1", second]
     assert outcome.evaluations["value"].between(0, 1).all()
 
 
@@ -120,14 +111,8 @@ def learnable(source_of):
     return token_data(source_of(), sizes=(120, 60, 60))
 
 
-@pytest.mark.parametrize(
-    ("way", "lr"),
-    [
-        ("adapters", 1e-2),
-        ("fine-tuned", 1e-2),
-        ("fine-tuned", 1e-6),
-    ],  # the last one: the base model learns it alone
-)
+# The last one: the base model learns it alone.
+@pytest.mark.parametrize(("way", "lr"), [("adapters", 1e-2), ("fine-tuned", 1e-2), ("fine-tuned", 1e-6)])
 def test_a_base_model_learns(way, lr, learnable):
     settings = {"mix": "last", "read_out": "linear", "lr": lr, "base_lr": 1e-2, "epochs": 8, "patience": 8}
     settings |= {"adapter_norms": True, "adapter_width": 8}

@@ -1,7 +1,7 @@
 """Is the report right as often as it says? Simulated studies whose truth is known, judged by the report's own code.
 
-    python -m tests.calibration                  the long form: minutes of one core
-    python -m tests.calibration --studies 200    coarser
+    python -m docs.evidence.calibration                  the long form: minutes of one core
+    python -m docs.evidence.calibration --studies 200    coarser
 
 Prints Markdown tables; docs/evidence.md holds those of the last long run. Nothing here trains.
 
@@ -32,7 +32,7 @@ from reports.reading.load import Plan, load
 from reports.words.text import table
 from tests.helpers import made_scores
 
-DOCS = Path(__file__).resolve().parents[1] / "docs"
+DOCS = Path(__file__).resolve().parents[1]
 SD = 0.01
 """Of one score, once its arm and its seed are known."""
 BASELINE = 0.0
@@ -269,7 +269,7 @@ def of_wholes(studies: int, sizes: Sequence[int], seeds: int, how: str, seed: in
 
 def main(arguments: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(
-        prog="python -m tests.calibration",
+        prog="python -m docs.evidence.calibration",
         description=__doc__,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )

@@ -1,8 +1,8 @@
-"""Trains the pool that `tests.calibration` draws equal arms from.
+"""Trains the pool that `docs.evidence.calibration` draws equal arms from.
 
-    python -m tests.same_arms entities-demo cola --trials 1500     goes on with the pool where it stands
+    python -m docs.evidence.same_arms entities-demo cola --trials 1500     goes on with the pool where it stands
 
-The pool is a parquet file per corpus in docs/evidence/, a row per trial of one of three configurations: `order`, the
+The pool is a parquet file per corpus beside this file, a row per trial of one of three configurations: `order`, the
 seed of its batches, and `seed`, that of its start and its dropout, its scores, a hash of its test predictions, and the
 machine. As a rule both seeds are the same; of every tenth order there are eight trials that share its batches alone.
 """
@@ -37,7 +37,7 @@ from adalayers.training.steps import SharedClock, Steps, in_turn
 from adalayers.training.together import Together
 from adalayers.training.trainer import Trainer
 
-POOLS = Path(__file__).resolve().parents[1] / "docs" / "evidence"
+POOLS = Path(__file__).resolve().parent
 SHARED, STREAMS = 10, 8
 """Every so many orders, so many trials of one configuration share the order."""
 APART = 1_000_000
@@ -154,7 +154,7 @@ def train(data: TrialData, configs: Mapping[str, TrialConfig], order: int) -> li
 
 def main(argv: list[str] | None = None) -> int:
     parser = argparse.ArgumentParser(
-        prog="python -m tests.same_arms",
+        prog="python -m docs.evidence.same_arms",
         description=__doc__,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )

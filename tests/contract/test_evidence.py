@@ -1,28 +1,19 @@
-"""The short form of `python -m tests.calibration`: false claims, and effects found."""
+"""The short form of what docs/evidence/ was made by: false claims, effects found, the pool of trained trials."""
 
 import numpy as np
+import pandas as pd
 import pytest
 
+from docs.evidence import calibration
+from docs.evidence.same_arms import APART, CORPORA, pool_file
 from reports.evidence.holm import BETTER, OPEN, SAME, WORSE, decide, paired
-from tests import calibration
-from tests.calibration import (
-    RUNS,
-    against_control,
-    decided,
-    factorial,
-    normal,
-    of_effects,
-    of_equal_arms,
-    of_wholes,
-    unequal,
-)
 
 
-@pytest.mark.parametrize("draw", [normal, unequal])
-@pytest.mark.parametrize("how", RUNS)
-@pytest.mark.parametrize("plan", [factorial, against_control])
+@pytest.mark.parametrize("draw", [calibration.normal, calibration.unequal])
+@pytest.mark.parametrize("how", calibration.RUNS)
+@pytest.mark.parametrize("plan", [calibration.factorial, calibration.against_control])
 def test_identical_arms_are_seldom_called_different(plan, how, draw):
-    for share in of_equal_arms(60, plan(), draw, how):
+    for share in calibration.of_equal_arms(25, plan(), draw, how):
         assert share.interval[0] <= 0.05, share
 
 
@@ -34,14 +25,16 @@ def test_analyses_that_do_not_share_the_error_would_be_caught(monkeypatch):
 
     decide = calibration.decide
     monkeypatch.setattr(calibration, "decide", lambda analyses: decide(alone(analyses)))
-    share, _ = of_equal_arms(40, against_control(), normal, "until decided to 20, then 30")
+    share, _ = calibration.of_equal_arms(
+        40, calibration.against_control(), calibration.normal, "until decided to 20, then 30"
+    )
     assert share.interval[0] > 0.05, share
 
 
 def test_a_difference_of_the_smallest_effect_is_seldom_called_none_and_a_clear_one_is_found():
-    false, _ = of_effects(60, 1.0, 1.0, "until decided to 20, then 30")
+    false, _ = calibration.of_effects(25, 1.0, 1.0, "until decided to 20, then 30")
     assert false.interval[0] <= 0.05, false
-    _, found = of_effects(20, 2.0, 0.1, "until decided to 20, then 30")
+    _, found = calibration.of_effects(10, 2.0, 0.1, "until decided to 20, then 30")
     assert found.interval[1] >= 0.99, found
 
 
@@ -50,7 +43,7 @@ def test_many_studies_at_once_are_decided_as_one_by_one():
     drawn = rng.normal(
         rng.choice([0.0, 0.0, 0.5, 2.0], size=(40, 1, 7)), rng.choice([0.1, 1.0], size=7), (40, 6, 7)
     )
-    signs, same = decided(drawn, 0.3, 0.04, 9)
+    signs, same = calibration.decided(drawn, 0.3, 0.04, 9)
     for one, of_signs, of_same in zip(drawn, signs, same, strict=True):
         family = {place: paired(row, 0.3, scale=1.0) for place, row in enumerate(one.T)}
         verdicts = decide([(0.04, {**family, "tie": None, "lost": None})])
@@ -64,6 +57,17 @@ def test_many_studies_at_once_are_decided_as_one_by_one():
 
 @pytest.mark.parametrize("sizes", [(2, 2), (4, 3)])
 def test_factors_that_do_not_matter_are_seldom_said_to(sizes):
-    of_ratios = of_wholes(300, sizes, 6, "equal")
+    of_ratios = calibration.of_wholes(300, sizes, 6, "equal")
     assert all(share.interval[0] <= 0.01 for share in of_ratios)
-    assert of_wholes(300, (4, 3), 6, "level 4")[-1].interval[0] > 0.01  # whatever the spreads: far too often
+    assert (
+        calibration.of_wholes(300, (4, 3), 6, "level 4")[-1].interval[0] > 0.01
+    )  # whatever the spreads: far too often
+
+
+@pytest.mark.parametrize("corpus", CORPORA)
+def test_the_pool_is_of_trials_that_can_be_made_again(corpus):
+    frame = pd.read_parquet(pool_file(corpus))
+    assert not frame.duplicated(["configuration", "seed"]).any()
+    assert ((frame["seed"] - frame["order"]) % APART == 0).all()
+    assert {*frame["configuration"]} == {*CORPORA[corpus].configs}
+    assert frame.attrs["corpus"] == corpus

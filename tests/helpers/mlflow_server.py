@@ -1,0 +1,70 @@
+"""The MLflow server of docs/tracking.md as a process that can be killed, and what it holds."""
+
+import contextlib
+import os
+import signal
+import socket
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+from tests.helpers.documented import shown
+from tests.helpers.long_form import Wrong, free_port
+from tests.helpers.small_study import waited
+
+
+class Server:
+    """The MLflow server of docs/tracking.md, at a port of its own; `start` it again and it has what it had."""
+
+    def __init__(self, root: Path):
+        self._address, self._root = ("127.0.0.1", port := free_port()), root
+        self.uri = f"http://127.0.0.1:{port}"
+        self._process: subprocess.Popen[bytes] | None = None
+        (root / "results").mkdir(exist_ok=True)
+        words = shown("docs/tracking.md", "mlflow server")
+        self._argv = [sys.executable, "-m", *words, "--port", str(port)]
+
+    def start(self) -> None:
+        with (self._root / "server.log").open("a") as log:
+            self._process = subprocess.Popen(
+                self._argv,
+                stdout=log,
+                stderr=log,
+                cwd=self._root,
+                env={**os.environ, "MLFLOW_SERVER_ENABLE_JOB_EXECUTION": "false"},
+                start_new_session=True,
+            )
+        if not waited(self._process, self._answers, every=0.2):
+            raise Wrong(f"the server did not start: see {self._root}/server.log")
+
+    def _answers(self) -> bool:
+        with contextlib.suppress(OSError):
+            socket.create_connection(self._address, timeout=1).close()
+            return True
+        return False
+
+    def lives(self) -> bool:
+        return self._process is not None and self._process.poll() is None
+
+    def kill(self) -> None:
+        if self._process is not None and self.lives():
+            os.killpg(self._process.pid, signal.SIGKILL)
+            self._process.wait()
+
+
+def runs(uri: str) -> tuple[dict[str, str], dict[str, list[Any]]]:
+    """Return the experiment's tags, and study id -> its nested runs."""
+    from mlflow import MlflowClient
+
+    client = MlflowClient(uri)
+    experiment = client.get_experiment_by_name("alpha_lambda")
+    if experiment is None:
+        raise Wrong("the server has no such experiment")
+    nested: dict[str, list[Any]] = {}
+    for run in client.search_runs([experiment.experiment_id], max_results=1000):
+        if "mlflow.source.name" not in run.data.tags or not run.inputs.dataset_inputs:
+            raise Wrong(f"run {run.info.run_name} has no source or no dataset")
+        if run.data.tags["adalayers.kind"] == "trial":
+            nested.setdefault(run.data.tags["adalayers.study"], []).append(run)
+    return dict(experiment.tags), nested
