@@ -231,7 +231,12 @@ def test_a_study_becomes_a_parent_run_with_a_nested_run_per_trial(folder, fresh_
     assert first.data.params == data | own
     assert (first.info.run_name, confirmed.info.run_name) == ("search t1", "core seed 006")
     assert mlflow_values.in_symbols("k=8 entropy_weight=0", mlflow_values.symbols(STUDY)) == "k=8 λ=0"
-    curves = {"train/lr": 5e-4, "train/loss": 0.9, "val/f1": 0.5, "weights/weight_01": 0.125}  # the last finite
+    curves = {
+        "train/lr": 5e-4,
+        "train/loss": 0.9,
+        "val/f1": 0.5,
+        "weights/weight_01": 0.125,
+    }  # the last finite
     assert first.data.metrics == {
         "val/f1": 0.75,
         "val/f1/ä_b": 0.5,  # as MLflow takes names
