@@ -1,4 +1,4 @@
-"""Cells of tables: an arm, a mean with its interval, a claim's difference, a trial."""
+"""Cells of tables: an arm, a mean with its interval, a claim's difference."""
 
 from __future__ import annotations
 
@@ -12,8 +12,7 @@ from reports.evidence.claims import Claim
 from reports.reading.frames import records
 from reports.render import markdown
 from reports.section import Table
-from reports.words.labels import short
-from reports.words.text import NONE, code, estimate, interval, number
+from reports.words.text import NONE, code, estimate, interval
 
 INTERVAL = f"mean [{LEVEL:.0%} interval]"
 """What heads call a `summary`: t intervals over seeds, not corrected."""
@@ -52,13 +51,6 @@ def difference(claim: Claim, digits: int = 3) -> str:
     if claim.tie:
         return "identical predictions"
     return markdown(estimate(claim.difference, claim.low, claim.high, claim.n, digits, signed=True))
-
-
-def trial(trials: pd.DataFrame, trial_id: str, metric: str) -> str:
-    """Return a trial with its arm, seed and validation score, as Markdown."""
-    row = trials[trials["trial_id"] == trial_id].iloc[0]
-    whose = f"arm {code(row['arm'])}, seed {row['seed']:.0f}" if row["arm"] else "of the search"
-    return f"{code(trial_id)} ({whose}; validation {short(metric)} {number(row[f'val/{metric}'])})"
 
 
 def table_of(frame: pd.DataFrame, heads: Mapping[str, Any], caption: str = "") -> Table:

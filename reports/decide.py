@@ -22,7 +22,8 @@ from adalayers.results.interim_analyses import PLANNED, InterimAnalysis
 from reports.evidence import planning
 from reports.evidence.claims import FIELDS, Claim, Family, judged
 from reports.evidence.holm import BETTER, OPEN, SAME, WORSE, unpaired
-from reports.words.text import code, count, estimate, listed, number, several, table
+from reports.render import markdown, render
+from reports.words.text import code, estimate, number, several
 
 GATE = {BETTER: 0, WORSE: 3, SAME: 4, OPEN: 5}
 """Exit codes of what a gate comes to."""
@@ -188,10 +189,17 @@ def gate(found: pd.DataFrame, arm: str) -> int:
 
 
 def as_texts(found: pd.DataFrame) -> pd.DataFrame:
-    """Return what `decide` found as a table to read; a case or score that is the same in all rows is left out."""
+    """Return claims as a table to read; a case or score that is the same in all rows is left out."""
     sizes = found[["difference", "low", "high", "n"]].to_numpy()
-    texts = found[["case", "metric", "arm", "control"]].set_axis(["case", "score", "arm", "against"], axis=1)
-    texts["verdict"] = found["verdict"] + found["why"].map(lambda why: why and f" ({why})")
+    cases = found["case"] if "case" in found else pd.Series("", found.index)
+    cases = found["study"] + "/" + cases if "study" in found else cases
+    texts = found[["metric", "arm", "control"]].set_axis(["score", "arm", "against"], axis=1)
+    texts.insert(0, "case", cases)
+    if "at" in found and found["at"].any():
+        texts["at"] = found["at"]
+    texts["verdict"] = found["verdict"]
+    if "why" in found:
+        texts["verdict"] += found["why"].map(lambda why: why and f" ({why})")
     texts["difference [interval]"] = [
         estimate(mean, low, high, n, 4, signed=True) for mean, low, high, n in sizes
     ]
@@ -199,28 +207,20 @@ def as_texts(found: pd.DataFrame) -> pd.DataFrame:
     return texts.drop(columns=[name for name in ("case", "score") if texts[name].nunique() == 1])
 
 
-def page(found: pd.DataFrame, smallest_effect: float | None) -> str:
-    """Return what `decide` found as Markdown."""
-    texts = as_texts(found)
+def page(found: pd.DataFrame, smallest_effect: float | None = None) -> str:
+    """Return claims as Markdown.
+
+    Args:
+        found: Those of `decide`, or the frame `claims` of `adalayers.results(...)`, of one study or of several.
+        smallest_effect: As of `decide`.
+    """
+    texts = as_texts(found).fillna("")
     for name in {*texts} & {"case", "score", "arm", "against"}:
         texts[name] = texts[name].map(code)
-    decided, together = int((found["verdict"] != OPEN).sum()), int(found["comparisons"].max())
-    how = [
-        f"{decided} of {count(len(found), 'comparison')} decided. Arm minus control; {together} judged together, by a "
-        f"Holm run over paired t tests and one over tests against the smallest effect, {PLANNED:.0%} each: so often at "
-        "most are equal arms called different. Each interval is at the level of its own test.",
-        "One look: whoever adds runs and judges again spends this error again.",
-    ]
-    if smallest_effect is None:
-        how.append(
-            "Nothing is called the same: that takes a smallest effect of interest (`--smallest-effect`)."
-        )
-    if not found["paired"].all():
-        how.append(
-            "Arms without a seed in common are not paired: Welch's standard error, with the fewest runs less one as "
-            "degrees of freedom."
-        )
-    return f"{table([*texts], texts.to_numpy().tolist())}\n\n{listed(how)}\n"
+    decided = int(found["verdict"].isin([BETTER, WORSE, SAME]).sum())
+    heads, *rows = [[markdown(cell) for cell in row] for row in ([*texts], *texts.to_numpy().tolist())]
+    told = {"decided": decided, "level": PLANNED, "delta": smallest_effect}
+    return render("decide.md.j2", claims=found, heads=heads, rows=rows, **told)
 
 
 def noise(

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from typing import Any
 
-from adalayers.comparisons import Comparison, PlannedArm
+from adalayers.comparisons import Change, Comparison, PlannedArm
 from reports.reading.load import Plan
 
 OF_MIX = {"learned": "learned mix", "uniform": "equal weights", "last": "last layer"}
@@ -14,7 +15,16 @@ NAMES_OF_MIX = {"mix": "learned", "learned": "learned", "uniform": "uniform", "l
 """Word of an arm's name -> the `mix` that it has then."""
 LONGEST = 300
 """Characters beyond which what an arm or a level is called is cut."""
-WORDS = {"search-best": "the search's best", "layer-mix": "layer mix", "mix_lr": "rate of the mix"}
+WORDS = {
+    "search-best": "the search's best",
+    "layer-mix": "layer mix",
+    "mix_lr": "rate of the mix",
+    "cutoff_when": "cutoff applied",
+}
+UNSAID = ("cutoff_when",)
+"""Settings that tell a reader nothing."""
+PHRASES = {"at its travel": "at a matched rate"}
+"""Words of an arm's name that nobody outside its study knows -> what a page says."""
 
 
 def arm(name: str, plan: Plan) -> str:
@@ -23,6 +33,8 @@ def arm(name: str, plan: Plan) -> str:
     fixed = {factor.name for factor in plan.factors if _levels(factor.name, plan) == 1}
     pieces: list[str] = []
     plain = False
+    for phrase, words in PHRASES.items():
+        name = name.replace(phrase, words)
     for token in name.split(" "):
         key, equals, value = token.partition("=")
         if equals and key.isidentifier() and value:
@@ -69,6 +81,8 @@ def _number(value: str) -> Any:
 
 def setting(factor: str, value: Any, plan: Plan) -> str:
     """Return a level with its factor in symbols: "α = 64", "2,000 training examples"."""
+    if factor == "mix" and value in OF_MIX:
+        return OF_MIX[value]
     known = next((item for item in plan.factors if item.name == factor), None)
     if known is not None and known.condition and isinstance(value, int | float):
         return f"{value:,.0f} {plan.symbol(factor)}"
@@ -82,9 +96,18 @@ def level(value: Any) -> str:
     return f"{value:g}" if isinstance(value, int | float) else _cut(str(value))
 
 
-def where(claim: Comparison, plan: Plan) -> str:
-    """Return at which level of another factor a comparison is: "λ = 0.01"; "" where it is at none."""
-    return setting(claim.at.factor, claim.at.level, plan) if claim.at else ""
+def otherwise(arm: PlannedArm, plan: Plan) -> str:
+    """Return what an arm has otherwise than the control, in symbols; "" where it has nothing."""
+    control = next((other for other in plan.arms if other.name == plan.control), arm)
+    differs = {
+        key: value
+        for key, value in arm.config.items()
+        if control.config.get(key) != value and key not in UNSAID
+    }
+    if arm.fusion != control.fusion:
+        differs = {"fusion": arm.fusion, **differs}
+    rounded = {key: float(f"{own:.3g}") if isinstance(own, float) else own for key, own in differs.items()}
+    return ", ".join(setting(key, value, plan) for key, value in rounded.items())
 
 
 def compared(claim: Comparison, plan: Plan) -> str:
@@ -92,8 +115,20 @@ def compared(claim: Comparison, plan: Plan) -> str:
     if not claim.changes:
         named = arm(claim.arm, plan)
         return named if claim.control == plan.control else f"{named} against {arm(claim.control, plan)}"
+    condition = f", at {setting(claim.at.factor, claim.at.level, plan)}" if claim.at else ""
+    if len(claim.changes) == 1:
+        return f"{alternatives(claim.changes, plan)}{condition}"
     changed = ", ".join(setting(change.factor, change.level, plan) for change in claim.changes)
-    if claim.kind == "interaction":
-        return f"{changed} together"
-    condition = f", at {where(claim, plan)}" if claim.at else ""
-    return f"{changed} instead of {level(claim.changes[0].reference)}{condition}"
+    return f"{changed} together"
+
+
+def alternatives(changes: Sequence[Change], plan: Plan) -> str:
+    """Return what levels of a factor with one reference are called: "α = 8 or 64 instead of 1"."""
+    first, *others = changes
+    said = [setting(first.factor, first.level, plan), *(_of(first.factor, one.level) for one in others)]
+    listed = f"{', '.join(said[:-1])} or {said[-1]}" if others else said[0]
+    return f"{listed} instead of {_of(first.factor, first.reference)}"
+
+
+def _of(factor: str, value: Any) -> str:
+    return OF_MIX.get(value, str(value)) if factor == "mix" else level(value)

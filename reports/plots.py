@@ -212,10 +212,9 @@ def points(
     *,
     scale: str = "choice",
     joined: bool = True,
-    apart: bool = True,
     looks: Looks | None = None,
 ) -> Axes:
-    """Draw a point per row of x, mean, low, high, series, its interval along y; series stand a little `apart`.
+    """Draw a point per row of x, mean, low, high, series, its interval along y; series stand a little apart.
 
     scale:  "linear", "log", or "choice": levels of x side by side, as where x holds anything but numbers
     joined: whether a line runs through the points of a series
@@ -229,7 +228,7 @@ def points(
     where = np.log(where) if scale == "log" else where
     gap, span = (float(np.diff(where).min()), float(np.ptp(where))) if len(where) > 1 else (1.0, 1.0)
     series = list(dict.fromkeys(frame["series"]))
-    step = max(min(0.12 * gap, 0.6 * gap / len(series)), 0.008 * span) if apart and len(series) > 1 else 0.0
+    step = max(min(0.12 * gap, 0.6 * gap / len(series)), 0.008 * span) if len(series) > 1 else 0.0
     for index, name in enumerate(series):
         rows = frame[frame["series"] == name]
         keys = [levels([value])[0] for value in rows["x"]]
@@ -294,10 +293,10 @@ def forest(frame: pd.DataFrame, axes: Axes, *, zone: float | None = None, looks:
     return axes
 
 
-def curves(frame: pd.DataFrame, axes: Axes, *, looks: Looks | None = None, marks: bool = True) -> Axes:
+def curves(frame: pd.DataFrame, axes: Axes, *, looks: Looks | None = None) -> Axes:
     """Draw a line per series of step and mean, over its band from low to high where it has one.
 
-    marks: whether lines have markers, set so that lines that coincide show each other's
+    Markers are set so that lines that coincide show each other's.
     """
     looks = looks or looks_of(frame["series"])
     for index, (name, rows) in enumerate(frame.groupby("series", sort=False)):
@@ -307,7 +306,7 @@ def curves(frame: pd.DataFrame, axes: Axes, *, looks: Looks | None = None, marks
             label=plain_text(name),
             color=how.colour,
             linestyle=how.line,
-            marker=how.marker if marks else "",
+            marker=how.marker,
             markevery=(index * spacing // 3 % spacing, spacing),
             markersize=5,
             linewidth=1.4,
@@ -409,15 +408,11 @@ def bars(frame: pd.DataFrame, axes: Axes, *, looks: Looks | None = None) -> Axes
     return axes
 
 
-def marked(axes: Axes, value: float, text: str, *, along: str = "x") -> None:
-    """Draw a dashed line along an axis at a value of the other, with its name."""
-    (axes.axhline if along == "x" else axes.axvline)(value, color=GREY, linestyle="--", linewidth=1, zorder=1)
-    small: dict[str, Any] = {"fontsize": 8, "color": GREY}
-    if along == "x":
-        beside = text.replace(" ", "\n")
-        axes.text(1.01, value, beside, transform=axes.get_yaxis_transform(), va="center", **small)
-    else:
-        axes.text(value, 1.01, text, transform=axes.get_xaxis_transform(), ha="center", va="bottom", **small)
+def marked(axes: Axes, value: float, text: str) -> None:
+    """Draw a dashed line at a value of y, with its name."""
+    axes.axhline(value, color=GREY, linestyle="--", linewidth=1, zorder=1)
+    beside, across = text.replace(" ", "\n"), axes.get_yaxis_transform()
+    axes.text(1.01, value, beside, transform=across, va="center", fontsize=8, color=GREY)
 
 
 def at_least(axes: Axes, span: float) -> None:

@@ -42,6 +42,7 @@ def publish(folder: Path) -> None:
         document = json.loads((folder / STUDY).read_text(encoding="utf-8"))
         for record in (document["environment"]["dataset"], document["environment"]["backbone"]):
             record["path"] = Path(record.get("path", "")).name  # of no use on another machine
+        document["runs"]["published"] = True
         (folder / STUDY).write_text(json.dumps(document, indent=1) + "\n", encoding="utf-8")
     for figure in (folder / FIGURES).glob("*"):
         if f"({FIGURES}/{figure.name})" not in page:

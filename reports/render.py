@@ -61,8 +61,10 @@ def sentence(words: str) -> str:
 
 
 def with_article(name: str) -> str:
-    """Return what an arm is called in a sentence: "the learned mix"."""
+    """Return what an arm is called in a sentence: "the learned mix"; in quotes where a comma would part it."""
     clean = shown(name)
+    if "," in clean and "=" not in clean:
+        return f"“{clean}”"
     return f"the {clean}" if re.match(r"(learned|layer|published) mix|last layer", clean) else clean
 
 
@@ -84,7 +86,7 @@ FILTERS: dict[str, Callable[..., str]] = {
     "prose": text.prose,
     "number": text.number,
     "interval": lambda ends, *how, **more: text.interval(*ends, *how, **more),
-    "estimate": lambda mean: text.estimate(mean.mean, mean.low, mean.high, mean.n),
+    "estimate": lambda row: text.estimate(row["mean"], row["low"], row["high"], row["n"]),
     "several": lambda names, most=4: several([shown(name) for name in names], most),
     "count": text.count,
     "link": text.link,

@@ -57,7 +57,7 @@ def repeat(
         raise BadInput(f"wanted a completed trial, {trial_id} is {row.status}; name another")
     config = row.config
     pool = bool(study.environment.features.pooling)
-    prepared = prepare(_request(study, backbone, dataset, data_dir)).reading([config], pool=pool)
+    prepared = prepare(data_request(study, backbone, dataset, data_dir)).reading([config], pool=pool)
     mode: Mode = "live" if study.environment.features.mode == "live" else "disk"
     data = prepared.data(mode, cache=default_cache())
     if (here := row.identity(data.shape, data.provenance)) != trial_id:
@@ -87,8 +87,8 @@ def repeat(
     return SAME if same else OTHER
 
 
-def _request(
-    study: StudyFile, backbone: str | None, dataset: str | None, data_dir: str | None
+def data_request(
+    study: StudyFile, backbone: str | None = None, dataset: str | None = None, data_dir: str | None = None
 ) -> DataRequest:
     """Return the data of a study, as its request has it."""
     base, data = study.environment.backbone, study.environment.dataset

@@ -11,6 +11,7 @@ from typing import Literal
 from adalayers.command.cases import tracking_uri
 from adalayers.command.examples import write_examples
 from adalayers.command.flags import Flags
+from adalayers.command.shared_examples import add_shared
 from adalayers.console.progress import Rate, show
 from adalayers.data.feature_plan import feature_plan
 from adalayers.storage.folder import Folder
@@ -53,6 +54,7 @@ def run(study: Study, flags: Flags, cases: list[Case], *, reports: Reports) -> E
             from adalayers.measures.references import add_references  # scikit-learn, which takes a second
 
             add_references(case.folder, case.prepared.task, ready_case.data, flags.references)
+        add_shared(case.folder, case.prepared.task)
         report = reports.write_report(case.folder)
         if flags.show_text:
             logger.info(f"misclassified texts: {write_examples(case.folder, case.prepared.task)}")

@@ -165,6 +165,24 @@ class Prepared:
         )
 
 
+def read_task(request: DataRequest) -> Task:
+    """Return the data alone. Raises `BadInput` where they cannot be had."""
+    return load_task(
+        request.dataset,
+        data_dir=request.data_dir,
+        text_column=request.text_column,
+        label_column=request.label_column,
+        group_column=request.group_column,
+        metric=request.metric,
+        metrics=dict(request.metrics),
+        splits=request.splits,
+        train_examples=request.train_examples,
+        eval_examples=request.eval_examples,
+        test_examples=request.test_examples,
+        seed=request.seed,
+    )
+
+
 def prepare(request: DataRequest, *, weights: bool = True) -> Prepared:
     """Resolve and tokenise.
 
@@ -186,20 +204,7 @@ def prepare(request: DataRequest, *, weights: bool = True) -> Prepared:
             f"wanted --max-length of at most {source.max_length}, the most tokens {source.name} reads, "
             f"got {request.max_length}; lower it"
         )
-    task = load_task(
-        request.dataset,
-        data_dir=request.data_dir,
-        text_column=request.text_column,
-        label_column=request.label_column,
-        group_column=request.group_column,
-        metric=request.metric,
-        metrics=dict(request.metrics),
-        splits=request.splits,
-        train_examples=request.train_examples,
-        eval_examples=request.eval_examples,
-        test_examples=request.test_examples,
-        seed=request.seed,
-    )
+    task = read_task(request)
     if source.is_states:
         return Prepared(request, source, task, encoded_states(states_folder.read(source.folder), task))
     tokenizer = tokens.load_tokenizer(source)

@@ -125,7 +125,9 @@ def load(folder: Folder | str | Path) -> Results:
                 problems.append(f"`{name}` is damaged; what depends on it is left out ({error}).")
         elif name != EVALUATIONS or has_variants:
             problems.append(f"`{name}` is missing; what depends on it is left out.")
-    if (trials["status"] == "completed").any() and not opened.exists(f"{BEST}/model.safetensors"):
+    published = isinstance(runs, Mapping) and runs.get("published")
+    completed = (trials["status"] == "completed").any()
+    if completed and not published and not opened.exists(f"{BEST}/model.safetensors"):
         problems.append(f"`{BEST}/`, the best model, is missing.")
     evaluated = trials.loc[trials["status"].isin(["completed", "stopped"]), "trial_id"]
     without_history = sorted(set(evaluated) - set(frames[HISTORY]["trial_id"]))

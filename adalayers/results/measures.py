@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
@@ -81,6 +81,21 @@ def read_references(folder: Folder, key: Mapping[str, Any] | None = None) -> dic
         return {}
 
 
+def write_shared(folder: Folder, indices: Mapping[str, Sequence[int]]) -> None:
+    """Write, by split, the indices of the examples that also stand in train, next to the measures."""
+    folder.write_json(
+        MEASURES, {**_document(folder), "shared": {role: [*own] for role, own in indices.items()}}
+    )
+
+
+def read_shared(folder: Folder, split: str) -> list[int]:
+    """Return the indices of the examples of a split that also stand in train; none where the file has none."""
+    try:
+        return [int(index) for index in _document(folder)["shared"][split]]
+    except (ValueError, KeyError, TypeError):
+        return []
+
+
 def _document(folder: Folder) -> dict[str, Any]:
     """Return what the file holds; nothing without a file, and of a broken one."""
     try:
@@ -93,7 +108,7 @@ def _document(folder: Folder) -> dict[str, Any]:
 def write_measures(folder: Folder, key: Mapping[str, Any], measures: Mapping[str, Measured]) -> None:
     """Write the file; key: all that the numbers follow from."""
     rows = {name: _renamed(dataclasses.asdict(row), "counted", "of") for name, row in measures.items()}
-    folder.write_json(MEASURES, {"key": dict(key), "measures": rows})
+    folder.write_json(MEASURES, {**_document(folder), "key": dict(key), "measures": rows})
 
 
 def measured(folder: Folder, key: Mapping[str, Any] | None = None) -> dict[str, Measured]:

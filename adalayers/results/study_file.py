@@ -250,6 +250,7 @@ class RunsRecord:
 
     counts: stage -> status -> trials; analyses: analyses of the confirmed trials
     test_opened: runs in which confirmed trials scored the test split; None where nothing says
+    published: whether the folder was cut down to what its page needs (`reports.publish`)
     """
 
     started: str = ""
@@ -262,6 +263,7 @@ class RunsRecord:
     analyses: int = 1
     test_opened: int | None = None
     smoke: bool = False
+    published: bool = later(False)
     history: tuple[Run, ...] = ()
 
 

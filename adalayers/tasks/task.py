@@ -141,8 +141,8 @@ class Task:
         return places.of(int(self.splits[role].index[row]))
 
     @cached_property
-    def shared(self) -> dict[str, int]:
-        """By split other than train, how many of its examples have inputs that also stand in train.
+    def also_in_train(self) -> dict[str, np.ndarray]:
+        """By split other than train, the `index` of its examples whose inputs also stand in train.
 
         Of the splits as they are here, after validation was set aside and the sizes were capped. Inputs are compared
         character by character.
@@ -152,7 +152,15 @@ class Task:
             for role, split in self.splits.items()
         }
         train = set(keys.pop("train"))
-        return {role: sum(key in train for key in split_keys) for role, split_keys in keys.items()}
+        return {
+            role: self.splits[role].index[[key in train for key in split_keys]]
+            for role, split_keys in keys.items()
+        }
+
+    @property
+    def shared(self) -> dict[str, int]:
+        """By split other than train, how many of its examples also stand in train."""
+        return {role: len(index) for role, index in self.also_in_train.items()}
 
     @property
     def title(self) -> str:

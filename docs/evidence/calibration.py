@@ -29,7 +29,6 @@ from reports.evidence.evidence import Evidence
 from reports.evidence.holm import BETTER, SAME, WORSE, Estimate, decide, paired
 from reports.evidence.omnibus import crossed, effects_of, permutation_p_values, spread_ratio
 from reports.reading.load import Plan, load
-from reports.words.text import table
 from tests.helpers import made_scores
 
 DOCS = Path(__file__).resolve().parents[1]
@@ -333,8 +332,8 @@ def _wholes(studies: int) -> None:
 
 def print_row(*cells: str, head: bool = False) -> None:
     """Print a row of a Markdown table as soon as it is known."""
-    lines = table(cells, [] if head else [cells]).splitlines()
-    print("\n".join(["", *lines] if head else lines[2:]), flush=True)
+    row = f"| {' | '.join(cells)} |"
+    print(f"\n{row}\n|{' --- |' * len(cells)}" if head else row, flush=True)
 
 
 if __name__ == "__main__":

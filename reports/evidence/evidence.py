@@ -11,6 +11,7 @@ from typing import Any
 import pandas as pd
 
 from adalayers.results.interim_analyses import InterimAnalysis, planned_error
+from adalayers.results.measures import read_shared
 from adalayers.results.study_file import Factor, Published
 from adalayers.storage.to_json import JsonObject
 from adalayers.tasks.kind import TaskKind
@@ -26,7 +27,7 @@ from reports.reading.space import Domain, domains
 from reports.tables import arms as tables
 from reports.tables import convergence, costs, importances, layers, ranges, rates, variants
 from reports.tables import errors as predicted
-from reports.tables.convergence import BestSoFar, Pace
+from reports.tables.convergence import BestSoFar
 from reports.words.labels import SPLITS, AxisLabel, label
 
 
@@ -113,23 +114,16 @@ class Evidence:
         return tables.values(self.trials, f"{self.split}/{self.plan.metric}")
 
     @cached_property
-    def learned_nothing(self) -> dict[str, tuple[int, int]]:
-        """Arm -> on how many of its seeds it gives one answer to all examples, or scores exactly 0, of how many.
-
-        Arms that do so on at least half of their seeds, in the order of arms.
-        """
+    def learned_nothing(self) -> list[str]:
+        """Arms that on at least half of their seeds give one answer to all examples, or score exactly 0."""
         rows = tables.confirmed(self.trials)
         nothing = rows["trial_id"].isin(
             predicted.one_answer(self.loaded.results.predictions, list(rows["trial_id"]), self.split)
         )
         if bounds(self.plan.metric) is not None:
             nothing |= numbers(rows, f"{self.split}/{self.plan.metric}") == 0
-        counts = nothing.groupby(rows["arm"]).agg(["sum", "size"])
-        return {
-            arm: (int(counts["sum"][arm]), int(counts["size"][arm]))
-            for arm in self.scores
-            if 2 * counts["sum"][arm] >= counts["size"][arm]
-        }
+        share = nothing.groupby(rows["arm"]).mean()
+        return [arm for arm in self.scores if share[arm] >= 0.5]
 
     @property
     def own_draws(self) -> bool:
@@ -165,7 +159,21 @@ class Evidence:
             self.split,
             [(claim.weights, claim.values) for claim in self.over_seeds],
             labels,
+            self._shared,
         )
+
+    @cached_property
+    def _shared(self) -> list[int]:
+        """The indices of the examples that also stand in train; none where they are not known."""
+        indices = read_shared(self.loaded.results.folder, self.split_name)
+        known = self.loaded.study.environment.dataset.shared.get(self.split_name)
+        return indices if len(indices) == known else []
+
+    @property
+    def without_shared(self) -> dict[tuple[object, ...], float]:
+        """Key of a claim -> its difference without the examples that also stand in train, where that can be had."""
+        found = self._examples[0].items() if self._shared else ()
+        return {self.claims[place].key: variance.without for place, variance in found}
 
     @cached_property
     def spread(self) -> float | None:
@@ -238,11 +246,6 @@ class Evidence:
         return convergence.convergence(self.best_so_far, self.trials, self.plan)
 
     @cached_property
-    def pace(self) -> Pace:
-        """Whether the speed of arms can be compared."""
-        return convergence.pace(self.best_so_far, self.plan)
-
-    @cached_property
     def best_so_far(self) -> BestSoFar:
         """The best validation score so far of every confirmed trial."""
         return convergence.best_so_far(self.trials, self.history, self.plan)
@@ -273,13 +276,13 @@ class Evidence:
         return rates.rates(self.trials, self.plan)
 
     @cached_property
-    def space(self) -> tuple[list[Domain], list[str]]:
-        """The domains that were searched, and the names of those that cannot be read."""
+    def space(self) -> list[Domain]:
+        """The domains that were searched."""
         return domains(self.loaded.study)
 
     @cached_property
     def points(self) -> pd.DataFrame:
-        return importances.search_points(self.trials, self.plan, self.space[0])
+        return importances.search_points(self.trials, self.plan, self.space)
 
     @cached_property
     def edges(self) -> list[ranges.Edge]:
@@ -289,9 +292,7 @@ class Evidence:
         return [
             edge
             for search in study.request.spaces or [""]
-            for edge in ranges.edges(
-                self.trials, self.plan, domains(study, search)[0], grid=grid, search=search
-            )
+            for edge in ranges.edges(self.trials, self.plan, domains(study, search), grid=grid, search=search)
         ]
 
     # Mix weights by layer
@@ -304,11 +305,6 @@ class Evidence:
     @cached_property
     def mix_by_arm(self) -> pd.DataFrame:
         return tables.mix_by_arm(self.trials, self.arms)
-
-    @cached_property
-    def mix_core(self) -> pd.DataFrame:
-        """The rows of `mix_by_arm` in the core."""
-        return tables.core(self.mix_by_arm, self.plan)
 
     @property
     def grid(self) -> pd.DataFrame:

@@ -44,10 +44,12 @@ class Variance(NamedTuple):
         mean: Of its mean over seeds.
         blocks: That of its mean where `NEIGHBOURS` examples stay together, by leaving out each block in turn, and how
             many blocks there are; None for numbers.
+        without: The mean difference itself without the examples that also stand in train.
     """
 
     mean: float
     blocks: tuple[float, int] | None = None
+    without: float = math.nan
 
 
 def example_variances(
@@ -57,6 +59,7 @@ def example_variances(
     split: str,
     contrasts: Sequence[Contrast],
     names: Sequence[str],
+    shared: Collection[int] = (),
 ) -> tuple[dict[int, Variance], list[str]]:
     """Return the variances of each contrast over draws of examples.
 
@@ -67,6 +70,7 @@ def example_variances(
         split: Whose examples are drawn.
         contrasts: The comparisons.
         names: Of the classes.
+        shared: Indices of the examples that also stand in train.
 
     Returns:
         Index in `contrasts` -> variances, and sentences on what is missing. A contrast is omitted if the predictions
@@ -84,17 +88,16 @@ def example_variances(
     drawn: dict[str, np.ndarray] = {}
     if len(wanted):
         try:
-            scored, counts, groups = collect(wanted, selects, names)
+            scored, index, counts, groups = collect(wanted, selects, names)
         except ValueError as error:
             return {}, [f"`{PREDICTIONS}` could not be used: {error}"]
         if groups is not None and not groups.any():
             return {}, ["all examples are of one group"]
-        left_out = (
-            _left_out(counts.gold.shape[1]) if groups is None else np.ones((1, len(groups)), np.float32)
-        )
-        *without_block, whole = selects.resampled(counts, left_out).T
+        blocks = _left_out(len(index)) if groups is None else np.ones((1, len(index)), dtype=bool)
+        weights = np.vstack([~np.isin(index, [*shared]), blocks]).astype(np.float32)
+        without, *without_block, whole = selects.resampled(counts, weights).T
         believed = np.abs(whole - scores.reindex(scored).to_numpy()) <= _SCORE_ROUNDING
-        draws = np.vstack([_draws(selects, counts, groups).T, *without_block]).T
+        draws = np.vstack([without, _draws(selects, counts, groups).T, *without_block]).T
         drawn = {trial: draws[place] for place, trial in enumerate(scored) if believed[place]}
     missing = len(scores) - len(drawn)
     note = f"`{PREDICTIONS}` does not give the score of {count(missing, 'trial')} in `{TRIALS}`"
@@ -103,7 +106,7 @@ def example_variances(
 
 def collect(
     rows: pd.DataFrame, selects: Metric, names: Sequence[str]
-) -> tuple[list[str], Counts, np.ndarray | None]:
+) -> tuple[list[str], np.ndarray, Counts, np.ndarray | None]:
     """Count the labels and predictions of each example, for all trials that have the commonest set of examples.
 
     Words of a sentence are dependent: sentences are the examples.
@@ -114,8 +117,8 @@ def collect(
         names: Of the classes.
 
     Returns:
-        The trials, their counts stacked in this order, and the number of each example's group, [examples]; None where
-        rows name none.
+        The trials, the indices of the examples, the counts of both, trials stacked in this order, and the number of
+        each example's group, [examples]; None where rows name none.
 
     Raises:
         ValueError: Where the tags of a sentence do not fit its words, or what should be a number is none.
@@ -136,7 +139,8 @@ def collect(
     groups = None
     if "group" in rows and rows["group"].notna().all():
         groups = pd.factorize(rows["group"].to_numpy().reshape(len(trials), -1)[alike][0])[0]
-    return [*map(str, trials[alike])], Counts(gold[0], predicted, hits, n_labels), groups
+    index = codes[alike][0, ::2]
+    return [*map(str, trials[alike])], index, Counts(gold[0], predicted, hits, n_labels), groups
 
 
 def _left_out(examples: int) -> np.ndarray:
@@ -146,7 +150,8 @@ def _left_out(examples: int) -> np.ndarray:
     """
     blocks = examples // NEIGHBOURS if examples >= 2 * NEIGHBOURS else 0
     block = np.minimum(np.arange(examples) // NEIGHBOURS, blocks - 1)
-    return (block != np.arange(blocks + 1)[:, None]).astype(np.float32)
+    kept: np.ndarray = block != np.arange(blocks + 1)[:, None]
+    return kept
 
 
 def _draws(selects: Metric, counts: Counts, groups: np.ndarray | None) -> np.ndarray:
@@ -174,8 +179,8 @@ def _variances(
     for place, (weights, seeds) in enumerate(contrasts):
         if seeds and {(arm, seed) for arm in weights for seed in seeds} <= of_trial.keys():
             by_seed = [sum(weights[arm] * of_trial[arm, seed] for arm in weights) for seed in seeds]
-            mean = np.array(by_seed).mean(axis=0)
+            without, *mean = np.array(by_seed).mean(axis=0)
             left_out = mean[RESAMPLES:]  # a block each
             blocks = (float(np.var(left_out)) * (len(left_out) - 1), len(left_out)) if len(left_out) else None
-            variances[place] = Variance(float(np.var(mean[:RESAMPLES], ddof=1)), blocks)
+            variances[place] = Variance(float(np.var(mean[:RESAMPLES], ddof=1)), blocks, float(without))
     return variances

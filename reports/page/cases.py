@@ -2,92 +2,60 @@
 
 from __future__ import annotations
 
-import math
+import dataclasses
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 import pandas as pd
 from matplotlib.figure import Figure
 
-from adalayers.results.intervals import Interval
-from adalayers.results.measures import Measured, measured
+from adalayers.results.measures import measured
 from reports.evidence.evidence import Evidence
 from reports.plots import legend, looks_of, panels, points, single, styled
-from reports.tables.distances import Correlation, Placed, correlations, reached
+from reports.tables.distances import share_of_the_way
 
 Named = Sequence[tuple[str, Evidence]]
 """Name of a case -> what is known of it."""
 
 
-@dataclass(frozen=True)
-class Distances:
-    """How far each case's data lies from the reference, and how well it is learned.
+def distances(cases: Named) -> pd.DataFrame:
+    """Return how far each case's data lies from the reference, and how well it is learned.
 
-    measures: as a case with a value describes each, by name; reference: what data was measured against
+    A row per case and measure of a distance: series (the case), backbone, reference, the fields of `Measured`, but
+    `over` for its interval, x (the distance beyond what there is where there is nothing to find), and mean, low, high,
+    n: how much of the way from the trivial model's score to a perfect one its control goes, one scale for all metrics.
     """
-
-    cases: tuple[Placed, ...]
-    reference: str
-    measures: dict[str, Measured]
-    correlations: tuple[Correlation, ...]
-
-    @property
-    def rows(self) -> list[tuple[str, Placed, Measured]]:
-        """A row per case and measure: what it is called, and what it is there."""
-        return [
-            (f"{self.measures[name].title} ({self.measures[name].unit})", case, measure)
-            for case in self.cases
-            for name, measure in case.measured.items()
-        ]
-
-
-def distances(cases: Named) -> Distances | None:
-    """Return what was measured of the data of cases; None where nothing was."""
-    placed, reference = [], ""
+    rows = []
     for name, evidence in cases:
-        found = measured(evidence.loaded.results.folder)
-        measures = {title: measure for title, measure in found.items() if measure.distance}
-        if measures:
-            placed.append(_placed(name, evidence, measures))
-            reference = reference or evidence.loaded.study.request.own.get("reference_dataset", "")
-    every = [item for case in placed for item in case.measured.items()]
-    told = dict(every) | {name: measure for name, measure in every if measure.value is not None}
-    return Distances(tuple(placed), reference, told, tuple(correlations(placed))) if placed else None
-
-
-def _placed(name: str, evidence: Evidence, measures: dict[str, Measured]) -> Placed:
-    row = evidence.row_of(evidence.plan.control) or {"n": 0}
-    mean, low, high = (
-        None if math.isnan(row.get(key, math.nan)) else row[key] for key in ("mean", "low", "high")
-    )
-    score = Interval(mean, low, high, int(row["n"]))
-    environment, metric = evidence.loaded.study.environment, evidence.plan.metric
-    trivial = environment.dataset.baseline.get(evidence.split)
-    share = reached(score, trivial, metric)
-    return Placed(name, environment.backbone.name, measures, metric, evidence.split, score, trivial, share)
+        environment, metric = evidence.loaded.study.environment, evidence.plan.metric
+        trivial, score = (
+            environment.dataset.baseline.get(evidence.split),
+            evidence.row_of(evidence.plan.control),
+        )
+        reached = {
+            end: None if score is None else share_of_the_way(score[end], trivial, metric)
+            for end in ("mean", "low", "high")
+        }
+        about = {"series": name, "backbone": environment.backbone.name, "n": score["n"] if score else 0}
+        about["reference"] = evidence.loaded.study.request.own.get("reference_dataset")
+        for measure in measured(evidence.loaded.results.folder).values():
+            if measure.distance:
+                own = dataclasses.asdict(measure) | {"over": (measure.low, measure.high), "of": measure.n}
+                rows.append({**own, **about, **reached, "x": measure.beyond})
+    return pd.DataFrame(rows)
 
 
 @styled
-def draw_distances(found: Distances) -> Figure | None:
+def draw_distances(rows: pd.DataFrame) -> Figure | None:
     """The share of the gap closed over each distance, a point per case."""
-    rows = pd.DataFrame(
-        [
-            (name, measure.beyond, case.reached.mean, case.reached.low, case.reached.high, case.name)
-            for case in found.cases
-            for name, measure in case.measured.items()
-        ],
-        columns=["measure", "x", "mean", "low", "high", "series"],
-    ).dropna(subset=["x", "mean"])
+    rows = rows.astype({"x": float, "mean": float}).dropna(subset=["x", "mean"])
     if rows.empty:
         return None
     looks = looks_of(rows["series"])
-    names = list(dict.fromkeys(rows["measure"]))
-    titles = [
-        f"{found.measures[name].title}, above its baseline ({found.measures[name].unit})" for name in names
-    ]
+    groups = rows.groupby(["title", "unit"], sort=False)
+    titles = [f"{title}, above its baseline ({unit})" for title, unit in groups.groups]
     figure, shown = panels(titles, 3.0, y="share of the gap closed, 0: a trivial model", share=False)
-    for axes, name in zip(shown, names, strict=True):
-        points(rows[rows["measure"] == name], axes, scale="linear", joined=False, looks=looks)
+    for axes, (_, own) in zip(shown, groups, strict=True):
+        points(own, axes, scale="linear", joined=False, looks=looks)
     legend(figure, looks, "case: the control", lines=False)
     return figure
 

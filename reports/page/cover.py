@@ -5,18 +5,21 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Any
 
+import pandas as pd
 from matplotlib.figure import Figure
 
 from adalayers.results.interim_analyses import EXTENSIONS, PLANNED
-from adalayers.results.intervals import Interval
 from reports import names
-from reports.evidence.across import DIFFERENCE, MEAN, SCORE, Across, AcrossClaim, Case, across, run_alike
+from reports.evidence.across import DIFFERENCE, MEAN, SCORE, Across, Case, across, run_alike
 from reports.evidence.evidence import Evidence
-from reports.page.cases import Distances, distances, draw_distances, draw_profiles
+from reports.page.cases import distances, draw_distances, draw_profiles
 from reports.page.finding import Finding, finding, verdict_of
 from reports.page.index import ASIDE, state
+from reports.reading.frames import records
 from reports.render import render
+from reports.tables.distances import correlations
 from reports.words.labels import short
 
 TITLES = {
@@ -48,21 +51,9 @@ class CoverEntry:
     def state(self) -> str:
         return state(self.evidence.loaded.study)
 
-    def mean(self, arm: str | None) -> Interval:
-        """Return an arm's mean score over seeds."""
-        row = self.evidence.row_of(arm) or {"n": 0}
-        return Interval(row.get("mean"), row.get("low"), row.get("high"), int(row["n"]))
-
-
-@dataclass(frozen=True)
-class Told:
-    """A comparison across cases: its kind, what is compared, of which cases, and the claim."""
-
-    kind: str
-    name: str
-    cases: tuple[str, ...]
-    claim: AcrossClaim
-    verdict: str
+    def mean(self, arm: str) -> Mapping[str, Any]:
+        """Return the row of an arm, with its mean score over seeds."""
+        return self.evidence.row_of(arm) or {"n": 0}
 
 
 def across_cases(entries: Sequence[CoverEntry]) -> Across:
@@ -91,7 +82,7 @@ class Cover:
     result: Across
 
     @cached_property
-    def distances(self) -> Distances | None:
+    def distances(self) -> pd.DataFrame:
         """The distances of the cases that were run alike, of a backbone and a dataset once."""
         alike, _ = run_alike(_cases(self.entries))
         known = ((*case.trained_on, case.name) for case in reversed(alike))
@@ -102,7 +93,7 @@ class Cover:
     def figures(self) -> Mapping[str, Figure]:
         """The figures: file name without ending -> figure."""
         drawn = {
-            "distances": draw_distances(self.distances) if self.distances else None,
+            "distances": draw_distances(self.distances) if len(self.distances) else None,
             "layer_profiles": draw_profiles([(entry.name, entry.evidence) for entry in self.entries]),
         }
         return {name: figure for name, figure in drawn.items() if figure is not None}
@@ -126,20 +117,21 @@ class Cover:
             ],
             told=list(self._told()),
             left_out=self.result.left_out,
-            distances=self.distances,
+            distances=records(self.distances),
+            correlations=correlations(self.distances) if len(self.distances) else [],
             figures=list(self.figures),
             problems=self.problems,
             error=100 * (PLANNED + EXTENSIONS) * (len(self.result.cases) + 1),
         )
 
-    def _told(self) -> Iterator[Told]:
+    def _told(self) -> Iterator[Mapping[str, Any]]:
+        """Yield each comparison: its kind, what is compared, of which cases, the claim and its verdict."""
         plans = {case.name: case.plan for case in self.result.cases}
         for what, title in TITLES.items():
-            for claim in self.result.claims:
-                if claim.what != what:
-                    continue
-                plan = plans[claim.cases[0]]
-                name = names.compared(claim, plan)
+            for claim in (claim for claim in self.result.claims if claim.what == what):
+                name = names.compared(claim, plans[claim.cases[0]])
                 if what == SCORE:
                     name = names.arm(claim.arm, plans[claim.case])
-                yield Told(f"{title} ({short(claim.metric)})", name, claim.cases, claim, verdict_of(claim))
+                kind = f"{title} ({short(claim.metric)})"
+                about = {"cases": claim.cases, "claim": claim, "verdict": verdict_of(claim)}
+                yield {"kind": kind, "name": name, **about}

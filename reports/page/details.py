@@ -27,11 +27,11 @@ SECTIONS: tuple[str, ...] = (
     "factor",
     "convergence",
     "mix",
+    "weights",
     "classes",
     "errors",
     "residuals",
     "search",
-    "rates",
     "importances",
     "measures",
     "trials",
@@ -95,4 +95,5 @@ def _shown(evidence: Evidence, name: str) -> Shown | None:
         return None
     figures = {figure: draw(frames) for figure, draw in section.figures.items()}
     drawn = {figure: made for figure, made in figures.items() if made is not None}
-    return Shown(section.title, section.alt or section.title, section.tables(frames), drawn)
+    tables = [table for table in section.tables(frames) if table.rows]
+    return Shown(section.title, section.alt or section.title, tables, drawn)

@@ -6,21 +6,23 @@ Which verdicts are told, in which order and with which numbers, is decided here;
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from statistics import fmean
+from typing import Any
 
 from scipy import stats
 
 from adalayers.comparisons import FIRST
 from adalayers.tasks.metrics import smallest_effect
 from reports import names
-from reports.evidence.claims import HIGHER, LOWER, Claim
+from reports.evidence.claims import Claim
 from reports.evidence.evidence import Evidence
 from reports.evidence.holm import BETTER, OPEN, WORSE
 from reports.reading.data import majority
 from reports.reading.factors import short
 from reports.reading.frames import numbers
+from reports.reading.load import Plan
 from reports.tables import arms as tables
 from reports.tables.distances import share_of_the_way
 from reports.words import labels
@@ -66,11 +68,6 @@ class Found:
     def size(self) -> float:
         return abs(self.claim.difference or 0.0)
 
-    @property
-    def at_most(self) -> float | None:
-        """What its size does not exceed."""
-        return self.claim.at_most
-
 
 @dataclass(frozen=True)
 class Whole:
@@ -80,19 +77,6 @@ class Whole:
     verdict: str | None
     p_value: float
     of_two: bool
-
-
-@dataclass(frozen=True)
-class Floor:
-    """The best arm closes a `closed` share of the way from a trivial model to a perfect score.
-
-    accuracies: least and largest mean of an arm, where another score of answers selects; most: of one answer
-    """
-
-    closed: float
-    trivial: float
-    accuracies: tuple[float, float] | None
-    most: float
 
 
 @dataclass(frozen=True)
@@ -114,12 +98,13 @@ class Finding:
         with_entropy: Rank correlation, over the cells, of the score with the entropy of the mix, where it is large.
     """
 
+    plan: Plan
     score: str
     control: str
     pairs: int
     compared: bool
     delta: float | None
-    floor: Floor | None
+    floor: Mapping[str, Any] | None
     under_trained: tuple[float, int] | None
     nothing: tuple[str, ...]
     arms: int
@@ -130,7 +115,6 @@ class Finding:
     rest: tuple[Found, ...]
     with_entropy: float | None = None
     learned: bool = False
-    speed: tuple[tuple[str, str, float], ...] = ()
 
     @property
     def all(self) -> tuple[Found, ...]:
@@ -173,19 +157,18 @@ class Finding:
             groups.setdefault((change.factor, str(change.reference)) if change else place, []).append(found)
         phrases = []
         for own in groups.values():
-            first = own[0].claim.changes[0] if len(own) > 1 else None
             own.sort(key=lambda found: found.place)
-            levels = [names.level(found.claim.changes[0].level) for found in own] if first else []
-            head = own[0].name.partition(" = ")[0]
-            phrases.append(
-                f"{head} = {', '.join(levels[:-1])} or {levels[-1]} instead of {names.level(first.reference)}"
-                if first
-                else own[0].name
-            )
+            changes = [found.claim.changes[0] for found in own] if len(own) > 1 else []
+            phrases.append(names.alternatives(changes, self.plan) if changes else own[0].name)
         return phrases
 
 
 def finding(evidence: Evidence) -> Finding:
+    found: Finding = evidence.once("finding", _finding)
+    return found
+
+
+def _finding(evidence: Evidence) -> Finding:
     plan = evidence.plan
     planned = evidence.planned
     arms = [claim for claim in planned if of_arms(claim)]
@@ -198,6 +181,7 @@ def finding(evidence: Evidence) -> Finding:
             factors.setdefault(short(factor), []).append(found_of(claim, evidence))
     learns = plan.control in tables.learning_arms(evidence.trials, plan)
     return Finding(
+        plan=plan,
         score=f"{evidence.split_name} {labels.short(plan.metric)}",
         control=names.arm(plan.control, plan),
         pairs=max((claim.n for claim in planned), default=0),
@@ -214,7 +198,6 @@ def finding(evidence: Evidence) -> Finding:
         factors={name: tuple(own) for name, own in factors.items()},
         rest=tuple(found_of(claim, evidence) for claim in arms if claim.key not in told),
         with_entropy=_with_entropy(evidence),
-        speed=tuple(_speed(evidence)),
     )
 
 
@@ -291,21 +274,6 @@ def _with_entropy(evidence: Evidence) -> float | None:
     return correlation if abs(correlation) >= GOES_WITH else None
 
 
-def _speed(evidence: Evidence) -> Iterable[tuple[str, str, float]]:
-    """Yield what needs fewer or more steps to a score that both sides reach: its name, which, and by how many."""
-    if evidence.pace.saturated:
-        return
-    for claim in evidence.contrasts:
-        if (
-            claim.metric == "convergence_step"
-            and claim.primary
-            and claim.changes
-            and claim.verdict in (LOWER, HIGHER)
-        ):
-            fewer = "fewer" if claim.verdict == LOWER else "more"
-            yield names.compared(claim, evidence.plan), fewer, abs(claim.difference or 0.0)
-
-
 def stayed_uniform(evidence: Evidence) -> bool:
     """Whether the control learns its mix, and that mix is the uniform one but in name."""
     row, plan = evidence.row_of(evidence.plan.control), evidence.plan
@@ -316,22 +284,24 @@ def stayed_uniform(evidence: Evidence) -> bool:
     return entropy >= UNIFORM_SHARE * math.log(len(plan.hidden_states))
 
 
-def floor(evidence: Evidence) -> Floor | None:
-    """Return how near the best arm is to a trivial model, where it is: what helps once a task is learned may differ."""
+def floor(evidence: Evidence) -> Mapping[str, Any] | None:
+    """Return how near the best arm is to a trivial model, where it is: what helps once a task is learned may differ.
+
+    closed: the share of the way from a trivial model to a perfect score; trivial: the former's score
+    accuracies: least and largest mean of an arm, where another score of answers selects; most: of one answer
+    """
     dataset, metric = evidence.loaded.study.environment.dataset, evidence.plan.metric
     trivial = dataset.baseline.get(evidence.split)
     means = evidence.arms["mean"].dropna()
     closed = share_of_the_way(None if means.empty else float(means.max()), trivial, metric)
-    if closed is None or trivial is None:
+    if closed is None:
         return None
     _, most = majority(dataset, evidence.split_name)
-    by_arm = tables.values(evidence.trials, f"{evidence.split}/accuracy")
-    accuracies = None
-    if metric in OF_ANSWERS and by_arm and most:
-        own = [fmean(by_seed.values()) for by_seed in by_arm.values()]
-        accuracies = min(own), max(own)
-    at_floor = accuracies is not None and accuracies[1] < most + smallest_effect("accuracy")
-    return Floor(closed, trivial, accuracies, most) if closed < NEAR_FLOOR or at_floor else None
+    by_arm = tables.values(evidence.trials, f"{evidence.split}/accuracy").values()
+    own = [fmean(by_seed.values()) for by_seed in by_arm] if metric in OF_ANSWERS and most else []
+    told = {"closed": closed, "trivial": trivial, "accuracies": (min(own), max(own)) if own else None}
+    at_floor = bool(own) and max(own) < most + smallest_effect("accuracy")
+    return {**told, "most": most} if closed < NEAR_FLOOR or at_floor else None
 
 
 def under_trained(evidence: Evidence) -> tuple[float, int] | None:

@@ -4,38 +4,14 @@ from __future__ import annotations
 
 import base64
 import html
-import itertools
 import mimetypes
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping
 
 from markdown_it import MarkdownIt
 from markdown_it.token import Token
 
-STYLE = """
-:root { color-scheme: light dark }
-body { font: 16px/1.5 system-ui, sans-serif; max-width: 60rem; margin: 2rem auto; padding: 0 1rem }
-table { border-collapse: collapse; display: block; overflow-x: auto; font-size: .9em }
-th, td { border: 1px solid color-mix(in srgb, currentColor 25%, transparent); padding: .2em .6em; text-align: left }
-img { max-width: 100%; background: #fff }
-blockquote { border-left: 4px solid #c60; margin-left: 0; padding-left: 1rem }
-pre { overflow-x: auto } code { font-size: .9em }
-hr { margin: 3rem 0 }
-"""
-
-
-PAGE = """<!doctype html>
-<html lang="en">
-<head>
-<meta charset="utf-8">
-<meta name="viewport" content="width=device-width">
-<meta http-equiv="Content-Security-Policy" content="default-src 'none'; img-src data:; style-src 'unsafe-inline'">
-<title>{title}</title>
-<style>{style}</style>
-</head>
-<body>
-{body}</body>
-</html>
-"""
+from reports.render import environment
+from reports.render import markdown as safe
 
 
 def as_html(pages: Mapping[str, str], read: Callable[[str], bytes | None]) -> str:
@@ -51,7 +27,8 @@ def as_html(pages: Mapping[str, str], read: Callable[[str], bytes | None]) -> st
     parts, title = [], ""
     for name, text in pages.items():
         tokens = markdown.parse(text)
-        title = title or _heading(tokens) or name
+        heading = tokens[1].children if len(tokens) > 1 else []
+        title = title or "".join(child.content for child in heading or ()) or name
         for token in _every(tokens):
             if token.type == "image":
                 _embed(token, read)
@@ -59,15 +36,8 @@ def as_html(pages: Mapping[str, str], read: Callable[[str], bytes | None]) -> st
                 token.attrs["href"] = "#" + str(token.attrs["href"]).partition("#")[0]
         body = markdown.renderer.render(tokens, markdown.options, {})
         parts.append(f'<section id="{html.escape(name)}">\n{body}</section>\n')
-    return PAGE.format(title=html.escape(title), style=STYLE, body="<hr>\n".join(parts))
-
-
-def _heading(tokens: Sequence[Token]) -> str:
-    """Return the words of the first heading."""
-    first = (after for token, after in itertools.pairwise(tokens) if token.type == "heading_open")
-    return "".join(
-        child.content for heading in itertools.islice(first, 1) for child in heading.children or ()
-    )
+    told = {"title": safe(html.escape(title)), "body": safe("<hr>\n".join(parts))}
+    return environment().get_template("html.j2").render(told)
 
 
 def _every(tokens: Iterable[Token]) -> Iterable[Token]:

@@ -20,16 +20,14 @@ from adalayers.results.trial_row import TAKEN_COMMIT, TAKEN_FROM
 from reports import names
 from reports.evidence.claims import Claim, differences
 from reports.evidence.evidence import Evidence
-from reports.evidence.holm import SAME
 from reports.evidence.planning import chance, resolution
 from reports.evidence.resampling import NEIGHBOURS
-from reports.page.finding import under_trained
-from reports.reading.data import cuts, majority
-from reports.reading.factors import column, levels, numeric, short
+from reports.page.finding import finding, under_trained
+from reports.reading.data import majority
 from reports.reading.frames import numbers, texts
 from reports.render import markdown
 from reports.tables import arms as tables
-from reports.words.text import prose
+from reports.words.text import number, prose
 
 POWER = 0.8
 """Chance of finding a difference of one standard deviation below which seeds are few."""
@@ -52,14 +50,6 @@ Rows = Mapping[str, Any]
 
 
 @dataclass(frozen=True)
-class Rule:
-    """A rule; `test` returns what its sentence says, None where it does not apply."""
-
-    name: str
-    test: Callable[[Evidence], Rows | None]
-
-
-@dataclass(frozen=True)
 class Limit:
     """A rule that applies, and what its sentence says."""
 
@@ -74,7 +64,7 @@ def limits(evidence: Evidence) -> list[Limit]:
 
 
 def _limits(evidence: Evidence) -> list[Limit]:
-    found = [(rule.name, rule.test(evidence)) for rule in RULES]
+    found = [(rule.__name__, rule(evidence)) for rule in RULES]
     return [Limit(name, rows) for name, rows in found if rows is not None]
 
 
@@ -84,12 +74,6 @@ def _named(claims: Sequence[Claim], evidence: Evidence) -> list[str]:
 
 def _arms(arms: Sequence[Any], evidence: Evidence) -> list[str]:
     return [names.arm(str(arm), evidence.plan) for arm in dict.fromkeys(arms) if arm]
-
-
-def _ends(values: pd.Series, evidence: Evidence) -> Rows:
-    """Return the least and the largest of values by arm."""
-    least, most = (names.arm(str(arm), evidence.plan) for arm in (values.idxmin(), values.idxmax()))
-    return {"low": values.min(), "low_arm": least, "high": values.max(), "high_arm": most}
 
 
 def withheld(evidence: Evidence) -> Rows | None:
@@ -105,15 +89,6 @@ def without_result(evidence: Evidence) -> Rows | None:
         return None
     statuses = {status: int((lost["status"] == status).sum()) for status in ("failed", "diverged")}
     return {"lost": statuses, "arms": _arms(list(lost["arm"]), evidence), "unfinished": left}
-
-
-def searched_seed(evidence: Evidence) -> Rows | None:
-    """The search's best was chosen for that seed."""
-    by_stage = {
-        str(stage): set(numbers(rows, "seed").dropna()) for stage, rows in evidence.trials.groupby("stage")
-    }
-    both = by_stage.get("search", set()) & by_stage.get("confirm", set())
-    return {"seeds": [f"{seed:.0f}" for seed in sorted(both)]} if both else None
 
 
 def validation(evidence: Evidence) -> Rows | None:
@@ -189,20 +164,27 @@ def without_examples(evidence: Evidence) -> Rows | None:
 
 
 def shared(evidence: Evidence) -> Rows | None:
-    """Examples that also stand in train."""
-    dataset = evidence.loaded.study.environment.dataset
-    splits = {split: n for split, n in dataset.shared.items() if n and split == evidence.split_name}
-    if not splits:
+    """Examples that also stand in train, and the first difference that the page tells without them."""
+    dataset, split = evidence.loaded.study.environment.dataset, evidence.split_name
+    if not (n := dataset.shared.get(split)):
         return None
-    ((split, n),) = splits.items()
-    return {"split": split, "n": n, "of": dataset.examples.get(split)}
+    found, without = finding(evidence), evidence.without_shared
+    told = [*found.headline, *sorted(found.all, key=lambda one: -one.size)]
+    first = next((one for one in told if one.claim.key in without and not one.claim.tie), None)
+    difference = without[first.claim.key] if first else None
+    changed = first is not None and number(difference) != number(first.claim.difference)
+    rows = {"n": n, "of": dataset.examples.get(split), "split": split}
+    return rows | {"first": first, "difference": difference, "changed": changed}
 
 
 def parameters(evidence: Evidence) -> Rows | None:
     """Arms train unequal numbers of weights."""
     rows = tables.confirmed(evidence.trials)
     size = numbers(rows, "parameters").groupby(rows["arm"]).mean().dropna()
-    return _ends(size, evidence) if len(size) > 1 and size.max() > UNEQUAL * size.min() else None
+    if len(size) < 2 or size.max() <= UNEQUAL * size.min():
+        return None
+    least, most = _arms([size.idxmin(), size.idxmax()], evidence)
+    return {"low": size.min(), "low_arm": least, "high": size.max(), "high_arm": most}
 
 
 def rate(evidence: Evidence) -> Rows | None:
@@ -238,7 +220,7 @@ def heavy(evidence: Evidence) -> Rows | None:
     """Comparisons whose variance is mostly that of one seed (Grubbs' test, as the share of that seed)."""
     found = []
     for claim in evidence.planned:
-        if claim.n < FIRST or not claim.sd or claim.arms & evidence.learned_nothing.keys():
+        if claim.n < FIRST or not claim.sd or claim.arms & {*evidence.learned_nothing}:
             continue
         mean = fmean(claim.values.values())
         squares = {seed: (value - mean) ** 2 for seed, value in claim.values.items()}
@@ -293,12 +275,6 @@ def after_decision(evidence: Evidence) -> Rows | None:
     return {"names": _named(found, evidence)} if found else None
 
 
-def no_spread(evidence: Evidence) -> Rows | None:
-    """The same difference on every seed, so no interval."""
-    found = [claim for claim in evidence.planned if claim.n > 1 and claim.sd == 0 and not claim.tie]
-    return {"names": _named(found, evidence)} if found else None
-
-
 def classes(evidence: Evidence) -> Rows | None:
     """Accuracy is mostly that on one class."""
     label, share = majority(evidence.loaded.study.environment.dataset, evidence.split_name)
@@ -308,8 +284,14 @@ def classes(evidence: Evidence) -> Rows | None:
 
 
 def truncated(evidence: Evidence) -> Rows | None:
-    found = cuts(evidence.loaded.study.environment.dataset, above=TRUNCATED_SHARE)
-    return {"splits": found} if found else None
+    """Splits many of whose examples were cut to the maximum length; of unknown size any cut is one of all."""
+    dataset = evidence.loaded.study.environment.dataset
+    shares = {
+        split: cut.get("examples", 0) / (dataset.examples.get(split) or cut.get("examples") or 1)
+        for split, cut in dataset.truncated.items()
+    }
+    shown = {split: share for split, share in shares.items() if share > TRUNCATED_SHARE}
+    return {"shares": shown} if shown else None
 
 
 def as_read(evidence: Evidence) -> Rows | None:
@@ -319,56 +301,31 @@ def as_read(evidence: Evidence) -> Rows | None:
 
 
 def edges(evidence: Evidence) -> Rows | None:
-    """What the best trial of a search, or the best cell, has at an end of what was tried."""
-    found = [(edge.name, edge.value, edge.end, edge.n_at_edge, edge.n_best) for edge in evidence.edges]
-    cells = []
-    for factor in evidence.plan.factors:
-        if factor.condition:  # nobody looks for its best level
-            continue
-        column_of = evidence.core.get(column(factor.name))
-        values = None if column_of is None else numeric(levels(column_of))
-        best = None if column_of is None else column_of[evidence.core["arm"] == evidence.best_arm]
-        if values is None or best is None or best.empty or len(values) < 2:
-            continue
-        # nothing lies below 0
-        if not values[0] < best.iloc[0] < values[-1] and best.iloc[0] != 0:
-            cells.append(f"{short(factor)} = {best.iloc[0]:g}")
-    return {"search": found, "searches": evidence.searches, "cells": cells} if found or cells else None
+    """What the best trial of a search has at an end of what was tried."""
+    return {"edges": evidence.edges} if evidence.edges else None
 
 
-def rare_failures(evidence: Evidence) -> Rows | None:
-    """What *no difference* does not rule out: a failure of training that strikes now and then."""
-    seeds = [claim.n for claim in evidence.planned if claim.verdict == SAME and claim.n]
-    return {"n": min(seeds), "share": 1 - 0.05 ** (1 / min(seeds))} if seeds else None
-
-
-RULES = tuple(
-    Rule(test.__name__, test)
-    for test in (
-        withheld,
-        without_result,
-        searched_seed,
-        validation,
-        late,
-        examples,
-        power,
-        code,
-        shared,
-        parameters,
-        rate,
-        edge_of_rates,
-        heavy,
-        taken,
-        documents,
-        after_decision,
-        no_spread,
-        edges,
-        classes,
-        truncated,
-        as_read,
-        without_examples,
-        stopped_early,
-        rare_failures,
-    )
+RULES: tuple[Callable[[Evidence], Rows | None], ...] = (
+    withheld,
+    without_result,
+    validation,
+    late,
+    examples,
+    power,
+    code,
+    shared,
+    parameters,
+    rate,
+    edge_of_rates,
+    heavy,
+    taken,
+    documents,
+    after_decision,
+    edges,
+    classes,
+    truncated,
+    as_read,
+    without_examples,
+    stopped_early,
 )
 """In the order in which they matter; the page shows the first few that apply."""

@@ -96,11 +96,7 @@ def _search(evidence: Evidence, command: str) -> tuple[str, int]:
     """Return the search that can say which hyperparameters matter: seeds add nothing to it."""
     request = evidence.loaded.study.request
     completed = int((evidence.points["status"] == "completed").sum())
-    if (
-        "importances" not in request.parts
-        or len(evidence.space[0]) < 2
-        or completed >= IMPORTANCES_NAMED_FROM
-    ):
+    if "importances" not in request.parts or len(evidence.space) < 2 or completed >= IMPORTANCES_NAMED_FROM:
         return "", completed
     apart = {} if request.scheduler == "fifo" else {"scheduler": "fifo", "label": "fifo"}
     return changed(command, trials=str(IMPORTANCES_NAMED_FROM), **apart), completed

@@ -10,6 +10,7 @@ from adalayers.results.measures import REFERENCES, read_references
 from reports import names
 from reports.evidence.claims import Claim
 from reports.evidence.evidence import Evidence
+from reports.evidence.holm import SAME
 from reports.page.finding import of_arms, sides, verdict_of
 from reports.reading.factors import column, label, level, level_name, levels, short
 from reports.reading.frames import records
@@ -39,39 +40,13 @@ class Row:
     verdict: str = ""
 
 
-@dataclass(frozen=True)
-class Grid:
-    """Mean scores of the cells of a core; entropies: of their mix, where it differs between cells."""
+def scores(evidence: Evidence, score: str) -> Mapping[str, Any]:
+    """Return what the tables hold, by the names of `scores.md.j2`; score: what scores are called.
 
-    corner: str
-    columns: tuple[str, ...]
-    rows: tuple[tuple[str, tuple[Mapping[str, Any] | None, ...]], ...]
-    entropies: bool
-
-
-@dataclass(frozen=True)
-class Scores:
-    """What the tables hold.
-
-    Attributes:
-        score: What scores are called; reference: the control in words.
-        grid: Of a factorial; then `rows` holds what is compared, and arms outside the grid.
-        wider: Whether some interval covers the choice of examples too; groups: the column whose groups are drawn whole.
-        unequal: Whether arms have unequal numbers of seeds, which the table then shows.
-        scale: Scores of models that learn nothing or little: name -> score.
+    grid: of a factorial; then `rows` are what is compared, and arms outside the grid
+    wider: whether some interval covers the choice of examples too; same: whether something is of no difference
+    unequal: whether arms have unequal numbers of seeds; scale: scores of models that learn nothing or little
     """
-
-    score: str
-    reference: str
-    grid: Grid | None
-    rows: tuple[Row, ...]
-    wider: bool
-    unequal: bool
-    scale: tuple[tuple[str, float], ...]
-    groups: str = ""
-
-
-def scores(evidence: Evidence, score: str) -> Scores:
     plan = evidence.plan
     cells = set(evidence.grid["arm"]) if evidence.grid_factors else set()
     planned = {claim.key: claim for claim in evidence.planned}
@@ -93,16 +68,19 @@ def scores(evidence: Evidence, score: str) -> Scores:
         if claim.key not in told
     ]
     rows = (*others, *arms)
-    return Scores(
-        score,
-        names.arm(plan.control, plan),
-        _grid(evidence) if evidence.grid_factors else None,
-        rows,
-        any(row.claim is not None and row.claim.examples_low is not None for row in rows),
-        len({row.n for row in rows if row.mean is not None}) > 1,
-        tuple(_scale(evidence)),
-        evidence.loaded.study.request.data.group_column or "",
-    )
+    claims = [row.claim for row in rows if row.claim is not None]
+    return {
+        "score": score,
+        "reference": names.arm(plan.control, plan),
+        "grid": _grid(evidence) if evidence.grid_factors else None,
+        "rows": rows,
+        "intervals": any(claim.low is not None for claim in claims),
+        "wider": any(claim.examples_low is not None for claim in claims),
+        "same": any(row.verdict == SAME for row in rows),
+        "unequal": len({row.n for row in rows if row.mean is not None}) > 1,
+        "scale": _scale(evidence),
+        "groups": evidence.loaded.study.request.data.group_column or "",
+    }
 
 
 def _or_least(row: Mapping[str, Any]) -> float:
@@ -132,7 +110,7 @@ def _scale(evidence: Evidence) -> Sequence[tuple[str, float]]:
     return rows or ([] if trivial is None else [("one answer to all", trivial)])
 
 
-def _grid(evidence: Evidence) -> Grid:
+def _grid(evidence: Evidence) -> Mapping[str, Any]:
     """Return the cells: columns are levels of a condition, such as the number of examples, else of the first factor."""
     plan, cells = evidence.plan, evidence.grid
     factors = evidence.grid_factors
@@ -149,9 +127,9 @@ def _grid(evidence: Evidence) -> Grid:
             name = ", ".join(names.setting(factor, level(value), plan) for factor, value in at.items())
         by_row.setdefault(name, {})[level(row[column(across.name)])] = row
     entropies = cells["entropy"].dropna()
-    return Grid(
-        f"{short(across)}" if across.condition else label(across).rpartition(" (")[0],
-        tuple(level_name(value) for value in columns),
-        tuple((name, tuple(own.get(value) for value in columns)) for name, own in by_row.items()),
-        len(entropies) > 1 and float(entropies.max() - entropies.min()) > ALIKE,
-    )
+    return {
+        "corner": short(across) if across.condition else label(across).rpartition(" (")[0],
+        "columns": [level_name(value) for value in columns],
+        "rows": [(name, [own.get(value) for value in columns]) for name, own in by_row.items()],
+        "entropies": len(entropies) > 1 and float(entropies.max() - entropies.min()) > ALIKE,
+    }

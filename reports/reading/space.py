@@ -27,22 +27,18 @@ class Domain:
     choices: tuple[str, ...] = ()
 
 
-def domains(study: StudyFile, search: str = "") -> tuple[list[Domain], list[str]]:
-    """Return the domains of a study's search space, scientific ones first, and the names that cannot be read.
+def domains(study: StudyFile, search: str = "") -> list[Domain]:
+    """Return the domains of a study's search space that can be read, scientific ones first.
 
     search: one of several, whose own space it is then
     """
     asked = study.request
     roles = {name: role for role in ("scientific", "nuisance") for name in getattr(asked, role)}
-    readable, unread = [], []
-    for name, distribution in asked.spaces.get(search, asked.space).items():
-        domain = read(name, distribution, roles.get(name, "searched"))
-        if domain is None:
-            unread.append(name)
-        else:
-            readable.append(domain)
+    given = asked.spaces.get(search, asked.space).items()
+    found = [read(name, distribution, roles.get(name, "searched")) for name, distribution in given]
     order = {name: index for index, name in enumerate(roles)}
-    return sorted(readable, key=lambda domain: order.get(domain.name, len(order))), unread
+    readable = [domain for domain in found if domain is not None]
+    return sorted(readable, key=lambda domain: order.get(domain.name, len(order)))
 
 
 def read(name: str, distribution: Mapping[str, Any], role: str = "searched") -> Domain | None:

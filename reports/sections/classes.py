@@ -1,85 +1,44 @@
-"""Precision, recall, F1 and counts by entity class."""
+"""F1 by entity class, of every arm."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
-import pandas as pd
-from matplotlib.figure import Figure
-
-from reports.cells import named, summary
+from adalayers.results.intervals import mean_interval
+from reports.cells import interval_cell, named
 from reports.evidence.evidence import Evidence
-from reports.plots import legend, looks_of, points, seeds_text, single
-from reports.reading.frames import records
 from reports.section import Section, Table
-from reports.tables import errors
+from reports.tables.arms import values
 from reports.words.labels import SPLITS
-from reports.words.text import NONE, number
-
-SCORES = {"precision": "precision", "recall": "recall", "f1": "F1"}
+from reports.words.text import NONE
 
 
-@dataclass(frozen=True)
-class Frames:
-    """scores: as from `errors.entity_scores`, of the control and the arm best on validation."""
-
-    evidence: Evidence
-    scores: pd.DataFrame
+def frames(evidence: Evidence) -> Evidence | None:
+    """None for tasks other than tagging entities."""
+    return evidence if evidence.tokens and len(evidence.arms) else None
 
 
-def frames(evidence: Evidence) -> Frames | None:
-    """None for tasks other than tagging entities, and without predictions."""
-    if not evidence.tokens:
-        return None
-    scores = errors.entity_scores(evidence.predictions, evidence.shown_arms, evidence.scheme)
-    return None if scores.empty else Frames(evidence, scores)
-
-
-def tables(frames: Frames) -> Sequence[Table]:
-    published = {row.base_model: row for row in frames.evidence.published if row.classes}
-    rows: list[list[object]] = []
-    for entity, of_class in frames.scores.groupby("class", sort=False):
-        for arm, own in of_class.groupby("arm", sort=False):
-            parts = {row["part"]: row for row in records(own)}
-            counts = [number(parts["gold"]["mean"], 0), number(parts["predicted"]["mean"], 1)]
-            rows.append([entity, named(arm), *(summary(parts[part]) for part in SCORES), *counts])
-        rows += [
-            [
-                entity,
-                f"published, {model.base_model}",
-                score.precision,
-                score.recall,
-                score.f1,
-                NONE,
-                score.predicted,
-            ]
-            for model in published.values()
-            for score in model.classes
-            if score.name == entity
+def tables(evidence: Evidence) -> Sequence[Table]:
+    prefix = f"{evidence.split}/f1/"
+    scores = {
+        str(name).removeprefix(prefix): values(evidence.trials, str(name))
+        for name in evidence.trials.columns
+        if str(name).startswith(prefix)
+    }
+    rows: list[list[object]] = [
+        [
+            named(arm),
+            *(
+                interval_cell(mean_interval(own.get(arm, {}).values(), limits=(0.0, 1.0)))
+                for own in scores.values()
+            ),
         ]
-    heads = ["class", "arm", *SCORES.values(), "entities, true", "predicted (mean)"]
-    return [Table(heads, rows, f"On {SPLITS[frames.evidence.split]}; words and type have to agree.")]
+        for arm in evidence.arms["arm"]
+    ]
+    for model in {run.base_model: run for run in evidence.published if run.classes}.values():
+        known = {score.name: score.f1 for score in model.classes}
+        rows.append([f"published, {model.base_model}", *(known.get(name, NONE) for name in scores)])
+    return [Table(["arm", *scores], rows, f"F1 on {SPLITS[evidence.split]}; words and type have to agree.")]
 
 
-def draw(frames: Frames) -> Figure:
-    """Precision, recall and F1 of each entity class of the best arm."""
-    scores, best = frames.scores, frames.evidence.best_arm
-    own = scores[scores["arm"] == (best if best in set(scores["arm"]) else frames.evidence.plan.control)]
-    gold = own[own["part"] == "gold"].set_index("class")["mean"]
-    rows = own[own["part"].isin(SCORES)]
-    x = [f"{name}\n{gold[name]:,.0f} true" for name in rows["class"]]
-    figure, axes = single(3.2, "entity class (mean counts per seed)", "score (0 to 1)")
-    looks = looks_of(SCORES.values())
-    points(rows.assign(x=x, series=rows["part"].map(SCORES)), axes, joined=False, looks=looks)
-    legend(figure, looks, f"mean and 95% interval, {seeds_text(rows['n'])}", lines=False)
-    return figure
-
-
-SECTION = Section(
-    "Scores by entity class",
-    frames,
-    tables,
-    {"class_scores": draw},
-    "Precision, recall and F1 of each entity class",
-)
+SECTION = Section("Scores by entity class", frames, tables)

@@ -2,23 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import pandas as pd
 from matplotlib.figure import Figure
 
 from reports import names
-from reports.cells import named, summary, table_of
+from reports.cells import ends, named, table_of
 from reports.evidence.evidence import Evidence
 from reports.plots import GREY, curves, panels
-from reports.reading.frames import records
-from reports.render import markdown
 from reports.section import Section, Table
-from reports.tables.curves import learning_curves, milestones
+from reports.tables.curves import learning_curves
 from reports.words.labels import LABELS
-from reports.words.text import NONE, interval, number
+from reports.words.text import number
 
 PER_PANEL = 6
 """Most arms in one panel."""
@@ -38,25 +35,18 @@ def frames(evidence: Evidence) -> Frames | None:
 
 
 def tables(frames: Frames) -> Sequence[Table]:
-    at_step = milestones(frames.curves)
-    scores = {(row["arm"], row["at"]): summary(row) for row in records(at_step)}
-    heads: dict[str, Any] = {"arm": lambda row: named(row["arm"])}
-    for step in dict.fromkeys(at_step["at"]):
-        heads[f"best score at step {step:,.0f}"] = lambda row, step=step: scores.get((row["arm"], step), NONE)
-    heads["step of convergence"] = _median
+    heads = {
+        "arm": lambda row: named(row["arm"]),
+        "step of convergence, median": lambda row: number(row["median"], 0),
+        "[earliest, latest]": lambda row: ends(row["low"], row["high"], 0),
+        "n": "n",
+        "censored": "censored",
+        "without history": "without_history",
+    }
     caption = (
         "Step of convergence: first evaluation with 95% of a trial's own gain; censored: never above trivial."
     )
     return [table_of(frames.evidence.convergence, heads, caption)]
-
-
-def _median(row: Mapping[str, Any]) -> str:
-    """Return the median step of an arm with its range: "126 [63, 189], n = 6, 1 censored"."""
-    span = f" {interval(row['low'], row['high'], 0)}" if row["n"] > 1 else ""
-    counts = [
-        f"{row[name]} {name.replace('_', ' ')}" for name in ("censored", "without_history") if row[name]
-    ]
-    return markdown(", ".join([f"{number(row['median'], 0)}{span}", f"n = {row['n']}", *counts]))
 
 
 def draw(frames: Frames) -> Figure:

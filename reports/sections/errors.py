@@ -1,4 +1,4 @@
-"""What was taken for what, and the surest wrong predictions by index, without texts."""
+"""What was taken for what, by the arm that is best on validation."""
 
 from __future__ import annotations
 
@@ -9,28 +9,21 @@ import numpy as np
 import pandas as pd
 from matplotlib.figure import Figure
 
-from reports.cells import table_of
 from reports.evidence.evidence import Evidence
 from reports.plots import colour_bar, heatmap, single
 from reports.section import Section, Table
-from reports.tables import arms as tables_of_arms
 from reports.tables import errors
-from reports.words.labels import SPLITS
 
-MOST = 20
-"""Rows of a table of examples; all are in `predictions.parquet`."""
 FEW = 20.0
 """Predictions in a row of a confusion matrix from which on its shares are shaded to the full."""
 
 
 @dataclass(frozen=True)
 class Frames:
-    """confusion: mean counts of the best arm, true classes down; wrong: as from `errors.misclassified`."""
+    """confusion: mean counts over n seeds, true classes down; items: what is counted."""
 
     confusion: pd.DataFrame
     n: int
-    wrong: pd.DataFrame
-    caption: str
     items: str
 
 
@@ -38,44 +31,22 @@ def frames(evidence: Evidence) -> Frames | None:
     """None where labels are numbers, and without predictions."""
     if evidence.numeric:
         return None
-    rows, best = evidence.predictions, evidence.best_arm
-    of_best = rows[rows["trial_id"].map(evidence.shown_arms) == best]
+    rows = evidence.predictions
+    rows = rows[rows["trial_id"].map(evidence.shown_arms) == evidence.best_arm]
     if evidence.tokens:
-        confusion = errors.span_confusion(of_best, evidence.scheme)
+        confusion = errors.span_confusion(rows, evidence.scheme)
     else:
-        of_best = errors.by_word(of_best) if evidence.words else of_best
-        confusion = errors.confusion(of_best, evidence.loaded.study.environment.dataset.labels)
-    trial = tables_of_arms.best_trial(tables_of_arms.confirmed(evidence.trials), evidence.plan)
-    if not confusion.to_numpy().any() or trial is None:
-        return None
-    wrong = errors.misclassified(errors.rows_of(evidence.loaded.results.predictions, [trial], evidence.split))
-    if evidence.tokens or evidence.words:
-        pairs = zip(wrong["label"], wrong["prediction"], strict=True)
-        differing = [errors.differing_words(*pair) for pair in pairs]
-        wrong[["label", "prediction"]] = pd.DataFrame(differing, index=wrong.index, columns=["a", "b"])
-    return Frames(
-        confusion,
-        of_best["trial_id"].nunique(),
-        wrong,
-        f"The surest of {len(wrong):,} wrong predictions on {SPLITS[evidence.split]} of trial {trial}, the best "
-        "confirmed one on validation; index counts in the split.",
-        "entities" if evidence.tokens else "words" if evidence.words else "examples",
-    )
+        rows = errors.by_word(rows) if evidence.words else rows
+        confusion = errors.confusion(rows, evidence.loaded.study.environment.dataset.labels)
+    items = "entities" if evidence.tokens else "words" if evidence.words else "examples"
+    return Frames(confusion, rows["trial_id"].nunique(), items) if confusion.to_numpy().any() else None
 
 
 def tables(frames: Frames) -> Sequence[Table]:
     grid = frames.confusion
-    counts = [
-        [name, *(float(value) for value in row)]
-        for name, row in zip(grid.index, grid.to_numpy(), strict=True)
-    ]
+    counts = [[name, *map(float, row)] for name, row in zip(grid.index, grid.to_numpy(), strict=True)]
     caption = f"Mean counts of {frames.items} over {frames.n} seeds of the arm best on validation."
-    shown = [Table(["true, and predicted as", *grid.columns], counts, caption)]
-    heads = {name: name for name in errors.WRONG_COLUMNS}
-    return [
-        *shown,
-        *([table_of(frames.wrong.head(MOST), heads, frames.caption)] if len(frames.wrong) else []),
-    ]
+    return [Table(["true, and predicted as", *grid.columns], counts, caption)]
 
 
 def draw(frames: Frames) -> Figure:
@@ -83,13 +54,9 @@ def draw(frames: Frames) -> Figure:
     counts = frames.confusion.to_numpy(dtype=float)
     totals = np.nansum(counts, axis=1, keepdims=True)
     shades = counts / np.maximum(totals, 1e-12) * np.minimum(1.0, totals / FEW)
-    whole = np.allclose(counts, np.round(counts), equal_nan=True)
-    texts = frames.confusion.map(
-        lambda count: "" if np.isnan(count) else f"{count:,.{0 if whole or not count else 1}f}"
-    )
-    figure, axes = single(
-        1.5 + 0.45 * max(len(texts), 3), f"predicted (mean count over n = {frames.n})", "true"
-    )
+    texts = frames.confusion.map(lambda count: "" if np.isnan(count) else f"{count:,.1f}".removesuffix(".0"))
+    height = 1.5 + 0.45 * max(len(texts), 3)
+    figure, axes = single(height, f"predicted (mean count over n = {frames.n})", "true")
     grid = pd.DataFrame(shades, index=frames.confusion.index, columns=frames.confusion.columns)
     heatmap(grid, axes, texts=texts, low=0.0, high=1.0, fontsize=9 if len(texts) < 10 else 6)
     colour_bar(figure, [axes], f"share of the row (paler below {FEW:.0f} {frames.items})")

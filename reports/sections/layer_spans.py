@@ -8,9 +8,9 @@ import pandas as pd
 from matplotlib.figure import Figure
 
 from adalayers.results.study_file import Variant
+from reports import plots
 from reports.cells import INTERVAL, named, relative, table_of
 from reports.evidence.evidence import Evidence
-from reports.plots import colour_bar, heatmap, panels
 from reports.section import Section, Table
 
 MAX_ARMS = 4
@@ -25,17 +25,14 @@ def frames(evidence: Evidence) -> pd.DataFrame | None:
     """Return `variants.score_changes`, with what was done, and of spans of layers with first and last."""
     known, changes = evidence.loaded.study.request.variants, evidence.variants
     changes = changes[changes["variant"].isin(known)]
-    spans = [known[name].without or (None,) for name in changes["variant"]]
-    return (
-        changes.assign(
-            done=[_words(known[name]) for name in changes["variant"]],
-            first=pd.Series([span[0] for span in spans], index=changes.index, dtype=float),
-            last=pd.Series([span[-1] for span in spans], index=changes.index, dtype=float),
-            scaled=[known[name].renormalise for name in changes["variant"]],
-        )
-        if len(changes)
-        else None
+    variants = [known[name] for name in changes["variant"]]
+    spans = [variant.without if variant.renormalise and variant.without else (None,) for variant in variants]
+    changes = changes.assign(
+        done=[_words(variant) for variant in variants],
+        first=pd.Series([span[0] for span in spans], index=changes.index, dtype=float),
+        last=pd.Series([span[-1] for span in spans], index=changes.index, dtype=float),
     )
+    return changes if len(changes) else None
 
 
 def _words(variant: Variant) -> str:
@@ -46,44 +43,30 @@ def _words(variant: Variant) -> str:
 
 
 def tables(changes: pd.DataFrame) -> Sequence[Table]:
-    heads = {
-        "arm": lambda row: named(row["arm"]),
-        "trained model": "done",
-        f"change in % of the whole model's score, {INTERVAL}": relative,
-    }
+    change = f"change in % of the whole model's score, {INTERVAL}"
+    heads = {"arm": lambda row: named(row["arm"]), "trained model": "done", change: relative}
     return [table_of(changes, heads, "Not trained again; the weights of the rest scaled to sum to 1.")]
 
 
 def draw(changes: pd.DataFrame) -> Figure | None:
     """A heat map per arm: from the first layer taken away (down) to the last (across)."""
-    shown = changes[changes["scaled"].astype(bool)].dropna(subset=["first"])
+    shown = changes.dropna(subset=["first"])
     arms, layers = list(dict.fromkeys(shown["arm"]))[:MAX_ARMS], sorted({*shown["first"], *shown["last"]})
     if not arms:
         return None
     x, y = "last layer taken away", "first layer taken away"
-    figure, axes = panels(arms, 3.2, x=x, y=y, most=2, share=False)
+    figure, axes = plots.panels(arms, 3.2, x=x, y=y, most=2, share=False)
     shown = shown.assign(loss=-100 * shown["mean"].clip(upper=0))
-    most = max(PALE, float(shown["loss"].max()))
+    high, small = max(PALE, float(shown["loss"].max())), 9 if len(layers) * min(len(arms), 2) <= 8 else 7
     for panel, arm in zip(axes, arms, strict=True):
         own = shown[shown["arm"] == arm].pivot_table(index="first", columns="last", values="loss")
-        grid = own.reindex(index=layers, columns=layers).rename(
-            index="{:.0f}".format, columns="{:.0f}".format
-        )
-        texts = grid.map(_text) if len(layers) <= TEXTS else grid.map(lambda _: "")
-        small = 9 if len(layers) * min(len(arms), 2) <= 8 else 7
-        heatmap(grid, panel, texts=texts, low=0.0, high=most, fontsize=small)
-    colour_bar(figure, axes, "loss (% of the whole model's score)")
+        grid = own.reindex(index=layers, columns=layers).rename("{:.0f}".format, axis=0)
+        grid = grid.rename("{:.0f}".format, axis=1)
+        texts = grid.map(lambda loss: "" if pd.isna(loss) or len(layers) > TEXTS else f"{loss:.0f}")
+        plots.heatmap(grid, panel, texts=texts, low=0.0, high=high, fontsize=small)
+    plots.colour_bar(figure, axes, "loss (% of the whole model's score)")
     return figure
 
 
-def _text(loss: float) -> str:
-    return "" if pd.isna(loss) else f"{-loss:.0f}".replace("-0", "0")
-
-
-SECTION = Section(
-    "Layers",
-    frames,
-    tables,
-    {"layer_spans": draw},
-    "Loss without layers i to j of a trained mix, not trained again",
-)
+ALT = "Loss without layers i to j of a trained mix, not trained again"
+SECTION = Section("Layers", frames, tables, {"layer_spans": draw}, ALT)

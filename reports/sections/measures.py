@@ -6,12 +6,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import pandas as pd
-from matplotlib.figure import Figure
 
 from adalayers.results.measures import Measured, measured
 from reports.cells import summary, table_of
 from reports.evidence.evidence import Evidence
-from reports.plots import marked, panels, points
 from reports.section import Section, Table
 from reports.tables import layers
 from reports.tables.mix import WEIGHT, state_name
@@ -31,22 +29,20 @@ class Frames:
 def frames(evidence: Evidence) -> Frames | None:
     measures = measured(evidence.loaded.results.folder)
     sample = measures.get(VARIABILITY)
-    nu = layers.variability(evidence.trials) or dict(sample.by_layer if sample else {})
+    nu = sample.by_layer if sample else {}
     weights = evidence.profile
     shares = {name: weights[column] / max(1, len(weights)) for name, column in layers.SHARES.items()}
     names = pd.Series([state_name(f"{WEIGHT}{key}") for key in nu], dtype=object)
     nus = pd.DataFrame({"layer": names, "nu": [*nu.values()]})
     by_layer = nus.merge(weights[["layer", "n"]].assign(**shares), on="layer", how="left")
-    return Frames(list(measures.values()), by_layer) if measures or nu else None
+    return Frames(list(measures.values()), by_layer) if measures else None
 
 
 def tables(frames: Frames) -> Sequence[Table]:
     rows = [
         [
             measure.title,
-            f"none: {measure.why}"
-            if measure.value is None
-            else number(measure.value, 0 if measure.by_layer else 3),
+            f"none: {measure.why}" if measure.value is None else number(measure.value),
             number(measure.nothing),
             measure.unit,
             f"{measure.n:,} {measure.counted}" if measure.n else NONE,
@@ -55,34 +51,12 @@ def tables(frames: Frames) -> Sequence[Table]:
         for measure in frames.measures
     ]
     heads = {"layer": "layer", "variability ν": "nu", "weight p̃ in the best learned mix": _weight}
-    by_layer = [table_of(frames.by_layer, heads)] if len(frames.by_layer) else []
-    measures = [Table(["measure", "value", "baseline", "unit", "n", "how"], rows)] if rows else []
-    return [*measures, *by_layer]
+    measures = Table(["measure", "value", "baseline", "unit", "n", "how"], rows)
+    return [measures, table_of(frames.by_layer, heads)]
 
 
 def _weight(row: dict[str, float]) -> str:
     return NONE if pd.isna(row["mean"]) else summary(row)
 
 
-def draw(frames: Frames) -> Figure | None:
-    """ν by layer on the left, learned weights by layer on the right."""
-    rows = frames.by_layer.assign(series="")
-    if rows["mean"].isna().all():
-        return None
-    rows["x"] = rows["layer"].str.removeprefix("layer ")
-    figure, (left, right) = panels([""] * 2, 2.8, x="layer", share=False)
-    left.set_ylabel("variability ν\n(low: classes lie apart)")
-    right.set_ylabel("weight p̃\n(best learned mix)", visible=True)
-    points(rows.assign(mean=rows["nu"], low=rows["nu"], high=rows["nu"]), left)
-    points(rows, right, joined=False)
-    marked(right, 1 / rows["mean"].notna().sum(), "uniform mix")
-    return figure
-
-
-SECTION = Section(
-    "Measured without training",
-    frames,
-    tables,
-    {"variability": draw},
-    "Variability and learned mix weights by layer",
-)
+SECTION = Section("Measured without training", frames, tables)

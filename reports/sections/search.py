@@ -8,7 +8,6 @@ from typing import Any
 from reports.cells import table_of
 from reports.evidence.evidence import Evidence
 from reports.reading.factors import column, level
-from reports.reading.frames import searched
 from reports.section import Section, Table
 from reports.words.text import NONE, number
 
@@ -17,17 +16,11 @@ MOST = 20
 
 
 def frames(evidence: Evidence) -> Evidence | None:
-    return evidence if len(searched(evidence.trials)) else None
+    return evidence if len(evidence.search) else None
 
 
 def tables(evidence: Evidence) -> Sequence[Table]:
     plan, trials = evidence.plan, evidence.search
-    statuses = trials["status"].value_counts()
-    counts = {
-        "completed": int(statuses.get("completed", 0)),
-        "stopped early": int(statuses.get("stopped", 0)),
-        "without a result": len(searched(evidence.trials)) - len(trials),
-    }
     names = dict.fromkeys([*(factor.name for factor in plan.factors), *plan.nuisance])
     heads: dict[str, Any] = {
         "trial": "trial_id",
@@ -40,8 +33,7 @@ def tables(evidence: Evidence) -> Sequence[Table]:
         f"The best {min(MOST, len(trials))} of {len(trials)} trials, on validation; a stopped trial's score is what it "
         "had by then."
     )
-    shown = [Table(list(counts), [list(counts.values())])]
-    return [*shown, *([table_of(trials.head(MOST), heads, caption)] if len(trials) else [])]
+    return [table_of(trials.head(MOST), heads, caption)]
 
 
 def _brief(value: Any) -> str:

@@ -29,24 +29,20 @@ def tables(evidence: Evidence) -> Sequence[Table]:
     caption = (
         f"The test split was opened in {times}: each confirmed trial scores it once, as best on validation."
     )
-    shown = (
-        [Table(["run ended", "trials that scored test", "commit", "machine"], opened, caption)]
-        if opened
-        else []
-    )
     failed = arms.failures(evidence.trials)
-    if len(failed):
-        cells = {
-            "trial": "trial_id",
-            "stage": "stage",
-            "arm": lambda row: named(row["arm"]),
-            "seed": lambda row: number(row["seed"], 0) or NONE,
-            "status": "status",
-            "error": "error",
-        }
-        caption = f"{min(MOST, len(failed))} of {len(failed)} trials without a result."
-        shown.append(table_of(failed.head(MOST), cells, caption))
-    return shown
+    cells = {
+        "trial": "trial_id",
+        "stage": "stage",
+        "arm": lambda row: named(row["arm"]),
+        "seed": lambda row: number(row["seed"], 0) or NONE,
+        "status": "status",
+        "error": "error",
+    }
+    without = f"{min(MOST, len(failed))} of {len(failed)} trials without a result."
+    return [
+        Table(["run ended", "trials that scored test", "commit", "machine"], opened, caption),
+        table_of(failed.head(MOST), cells, without),
+    ]
 
 
 SECTION = Section("Trials and the test split", frames, tables)

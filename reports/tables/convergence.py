@@ -18,9 +18,6 @@ from reports.tables.arms import confirmed
 SHARE = 0.95
 """Convergence: the first step at `baseline + SHARE * (own best - baseline)`."""
 
-AT_FIRST = 0.8
-"""Share of trials that have a common score at their first evaluation from which on steps say nothing."""
-
 
 @dataclass(frozen=True)
 class BestSoFar:
@@ -91,34 +88,6 @@ def _own_step(steps: np.ndarray, best: np.ndarray, baseline: float | None) -> fl
         return float("inf")
     # The best evaluation itself always counts, whatever rounding does to the threshold.
     return float(steps[np.argmax(best >= min(best[-1], baseline + SHARE * (best[-1] - baseline)))])
-
-
-@dataclass(frozen=True)
-class Pace:
-    """Whether the speed of arms can be compared.
-
-    trials: those of primary comparisons with a score that all trials of both sides reach, each comparison's counted
-    first: of them, those that have it at their first evaluation
-    """
-
-    trials: int
-    first: int
-
-    @property
-    def saturated(self) -> bool:
-        return self.first >= AT_FIRST * self.trials
-
-
-def pace(best: BestSoFar, plan: Plan) -> Pace:
-    """Return whether the speed of arms can be compared."""
-    at_first = [
-        bool(step <= best.curves[arm][seed][0][0])
-        for comparison in plan.comparisons
-        if comparison.primary and all(best.curves.get(arm) for arm in comparison.weights)
-        for arm, by_seed in best.steps(comparison.weights).items()
-        for seed, step in by_seed.items()
-    ]
-    return Pace(len(at_first), sum(at_first))
 
 
 def _curves(history: pd.DataFrame, score: str) -> dict[str, pd.DataFrame]:

@@ -5,14 +5,16 @@ Operations, weights and numbers kept are computed by the trials (columns `cost/*
 
 from __future__ import annotations
 
+import math
+
+import numpy as np
 import pandas as pd
 
+from adalayers.comparisons import PlannedArm
+from adalayers.results.study_file import BackboneRecord
 from reports.reading.frames import numbers, texts
 from reports.reading.load import Plan
-from reports.tables.arms import confirmed
-
-FLOAT16 = 2
-"""Bytes of a number."""
+from reports.tables.arms import LAYER_MIX, confirmed
 
 MEASURED = {
     "parameters": "parameters",
@@ -20,7 +22,6 @@ MEASURED = {
     "training": "cost/training",
     "use": "cost/use",
     "weights": "cost/weights",
-    "kept": "cost/kept",
     "layers": "cost/layers",
     "live": "mix/live_layers",
 }
@@ -35,7 +36,7 @@ def by_arm(trials: pd.DataFrame, plan: Plan, split: str) -> pd.DataFrame:
     intact:     whether the base model stays as it is, so that other tasks can share its pass
     parameters: trained; seconds: of training, measured; training: its operations, in all
     use:        operations per token that one more task adds, in millions
-    weights:    that one more task adds; kept: numbers per token; layers: of the base model that have to run
+    weights:    that one more task adds; layers: of the base model that have to run
     live:       layers with a weight above 0, of a layer mix
     score:      on `split`; trials that diverged count with the score they have, and have no costs
 
@@ -61,8 +62,39 @@ def by_arm(trials: pd.DataFrame, plan: Plan, split: str) -> pd.DataFrame:
     return table.sort_values("arm", key=lambda arms: arms.map(order))[COST_COLUMNS].reset_index(drop=True)
 
 
+def compared(table: pd.DataFrame, plan: Plan, backbone: BackboneRecord) -> pd.DataFrame:
+    """Return the rows of `by_arm`, the best first, with number, kind and operations.
+
+    kind:       what the base model is to the method: frozen, changed
+    operations: per token at use, in millions, of the base model's layers too
+    """
+    base = table["layers"] * (backbone.layer_parameters or math.nan)
+    kinds = {arm.name: _kind(arm) for arm in plan.arms}
+    table = table.assign(
+        kind=table["arm"].map(kinds).where(table["intact"].astype(bool), "base model changed"),
+        operations=(2e-6 * (base + table["weights"])).where(table["intact"].astype(bool)),
+    ).sort_values("score", ascending=False, kind="stable")
+    return table.assign(number=range(1, len(table) + 1))
+
+
+def _kind(arm: PlannedArm) -> str:
+    # A method without the choice reads hidden states at their own width, but for the layer mix, which projects them.
+    own_width = arm.config.get("own_width", arm.fusion not in ("", LAYER_MIX))
+    return "frozen, own width" if own_width else "frozen, matched"
+
+
+def alike(costs: pd.Series) -> bool:
+    """Return whether costs differ by less than a hundredth, or are not known."""
+    return not costs.max() > 1.01 * costs.min()
+
+
 def front(table: pd.DataFrame, cost: str) -> list[str]:
-    """Return the arms that no other beats in both the score and the column `cost`, by rising cost."""
-    ordered = table.dropna(subset=[cost, "score"]).sort_values([cost, "score"], ascending=[True, False])
+    """Return the arms that no other beats in both the score and the column `cost`, by rising cost.
+
+    Costs within a hundredth of each other are equal.
+    """
+    costs = np.log(table[cost].where(table[cost] > 0)).round(2)
+    known = table.assign(cost=costs).dropna(subset=["cost", "score"])
+    ordered = known.sort_values(["cost", "score"], ascending=[True, False])
     best_before = ordered["score"].cummax().shift(fill_value=float("-inf"))
     return ordered.loc[ordered["score"] > best_before, "arm"].tolist()

@@ -1,4 +1,4 @@
-"""Evaluations -> learning curves by arm: validation scores, the best so far or as they are, over steps and seeds."""
+"""Evaluations -> learning curves by arm: the best validation score so far, over steps and seeds."""
 
 from __future__ import annotations
 
@@ -18,17 +18,13 @@ STEPS = 60
 CURVE_COLUMNS = ["arm", "step", "mean", "low", "high", "n"]
 
 
-def learning_curves(
-    trials: pd.DataFrame, history: pd.DataFrame, plan: Plan, *, so_far: bool = True
-) -> pd.DataFrame:
+def learning_curves(trials: pd.DataFrame, history: pd.DataFrame, plan: Plan) -> pd.DataFrame:
     """A row per arm and step: mean best validation score so far over its n seeds, with its t interval.
 
     The best so far is what a trial would hand over if it ended there, so one that stopped for want of
     patience keeps its own, and the same seeds count at every step; a step counts from where all of an
     arm's seeds have been evaluated. low, high: NaN for fewer than `MIN_N` seeds, or where all seeds agree.
     At most `STEPS`, evenly taken, are kept of a long history.
-
-    so_far: False takes the scores as they are, at the steps at which all of an arm's seeds were evaluated
     """
     score = f"val/{plan.metric}"
     rows = confirmed(trials)
@@ -40,14 +36,14 @@ def learning_curves(
     table = table[table["trial_id"].isin(rows["trial_id"])].dropna()
     table["arm"] = table["trial_id"].map(rows.set_index("trial_id")["arm"])
     parts = [
-        _curve(arm.name, table[table["arm"] == arm.name], plan, so_far)
+        _curve(arm.name, table[table["arm"] == arm.name], plan)
         for arm in plan.arms
         if arm.name in set(table["arm"])
     ]
     return pd.concat(parts, ignore_index=True) if parts else pd.DataFrame(columns=CURVE_COLUMNS)
 
 
-def _curve(arm: str, table: pd.DataFrame, plan: Plan, so_far: bool) -> pd.DataFrame:
+def _curve(arm: str, table: pd.DataFrame, plan: Plan) -> pd.DataFrame:
     """Return the curve of one arm; `table` has trial_id, step, score."""
     # In numpy: a table of a few steps and seeds takes pandas ten times as long, and every arm has one.
     steps, row = np.unique(table["step"].to_numpy(dtype=float), return_inverse=True)
@@ -55,8 +51,7 @@ def _curve(arm: str, table: pd.DataFrame, plan: Plan, so_far: bool) -> pd.DataFr
     n = len(trials)
     values = np.full((len(steps), n), np.nan)
     values[row, column] = table["score"].to_numpy(dtype=float)  # of two at one step: the later row
-    if so_far:
-        values = np.fmax.accumulate(values, axis=0)
+    values = np.fmax.accumulate(values, axis=0)
     whole = ~np.isnan(values).any(axis=1)
     steps, values = steps[whole], values[whole]
     if len(values) > STEPS:
@@ -70,19 +65,3 @@ def _curve(arm: str, table: pd.DataFrame, plan: Plan, so_far: bool) -> pd.DataFr
     low, high = bounds(plan.metric) or (-np.inf, np.inf)
     ends = {"low": np.maximum(mean - half, low), "high": np.minimum(mean + half, high)}
     return pd.DataFrame({"arm": arm, "step": steps, "mean": mean, **ends, "n": n}, columns=CURVE_COLUMNS)
-
-
-def milestones(curves: pd.DataFrame) -> pd.DataFrame:
-    """The rows of each arm at the first step, and at evaluations about a quarter, a half and all of the way."""
-    if curves.empty:
-        return curves.assign(at=pd.Series(dtype=float))
-    evaluated = np.sort(curves["step"].unique())
-    chosen = {
-        float(evaluated[evaluated <= share * evaluated[-1]].max(initial=evaluated[0]))
-        for share in (0, 0.25, 0.5, 1)
-    }
-    parts = []
-    for step in sorted(chosen):
-        reached = curves[curves["step"] <= step]
-        parts.append(reached.groupby("arm", sort=False).tail(1).assign(at=step))
-    return pd.concat(parts, ignore_index=True)

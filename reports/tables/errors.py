@@ -14,7 +14,6 @@ from adalayers.results.files import answers
 from adalayers.tasks.metrics import Entities, entities, same_words
 from adalayers.tasks.schemes import Scheme
 from reports.tables.arms import summaries
-from reports.words.text import several
 
 MISSED, SPURIOUS, BOUNDARIES = "missed", "no entity there", "other boundaries"
 WRONG_COLUMNS = ["index", "label", "prediction", "score"]
@@ -44,23 +43,6 @@ def one_answer(predictions: pd.DataFrame, trial_ids: Sequence[str], split: str) 
     answers = rows.groupby(["trial_id", "prediction"], observed=True).size().groupby("trial_id")
     share = answers.max() / answers.sum()
     return frozenset(share.index[share >= ONE_ANSWER].astype(str))
-
-
-def misclassified(rows: pd.DataFrame) -> pd.DataFrame:
-    """The wrong predictions of one trial, surest first: index, label, prediction, score; `rows` as above."""
-    mistakes = rows[rows["label"] != rows["prediction"]]
-    mistakes = mistakes.sort_values(["score", "index"], ascending=[False, True], kind="stable")
-    return mistakes[WRONG_COLUMNS].reset_index(drop=True)
-
-
-def differing_words(label: Sequence[str], prediction: Sequence[str]) -> tuple[str, str]:
-    """Return the tags of the words that differ, with the number of the word from 1: ("3 B-PER", "3 O")."""
-    pairs = enumerate(zip(label, prediction, strict=False), start=1)
-    differing = [(number, gold, tag) for number, (gold, tag) in pairs if gold != tag]
-    return (
-        several([f"{number} {gold}" for number, gold, _ in differing], 6),
-        several([f"{number} {tag}" for number, _, tag in differing], 6),
-    )
 
 
 def confusion(rows: pd.DataFrame, labels: Sequence[str]) -> pd.DataFrame:
@@ -146,42 +128,6 @@ def span_confusion(rows: pd.DataFrame, scheme: Scheme) -> pd.DataFrame:
         np.add.at(total, (np.full(alone.sum(), len(types)), class_of[predicted[2][alone]]), 1)
     total[len(types), len(types) :] = np.nan  # no true entity: nothing to miss
     return pd.DataFrame(total / len(trials), index=true, columns=predicted_names)
-
-
-def entity_scores(rows: pd.DataFrame, arms: Mapping[str, str], scheme: Scheme) -> pd.DataFrame:
-    """A row per class, arm and part: mean, low, high over n seeds.
-
-    arms: trial_id -> arm, in order. scheme: of the tags. part: precision, recall, f1; gold, predicted: entities of
-    the class, true and predicted (the thesis's figure 19 counts predicted ones). What is undefined, for want of
-    entities, is 0, as in the study's scores.
-    """
-    each = []
-    of_trials = _spans(rows, scheme)
-    for trial_id, spans in ((name, of_trials[name]) for name in arms if name in of_trials):
-        in_gold, in_predicted = same_words(spans.gold, spans.predicted)
-        hits = spans.gold[2][in_gold][spans.gold[2][in_gold] == spans.predicted[2][in_predicted]]
-        n = len(spans.types)
-        right, gold, predicted = (
-            np.bincount(k, minlength=n) for k in (hits, spans.gold[2], spans.predicted[2])
-        )
-        each.append(
-            pd.DataFrame(
-                {
-                    "class": spans.types,
-                    "arm": arms[trial_id],
-                    "precision": right / np.maximum(predicted, 1),
-                    "recall": right / np.maximum(gold, 1),
-                    "f1": 2 * right / np.maximum(gold + predicted, 1),
-                    "gold": gold,
-                    "predicted": predicted,
-                }
-            )
-        )
-    columns = ["class", "arm", "part"]
-    if not each:
-        return pd.DataFrame(columns=[*columns, "mean", "low", "high", "n"])
-    long = pd.concat(each).melt(columns[:2], var_name="part").sort_values("class", kind="stable")
-    return summaries(long, columns, "value", (0.0, np.inf))
 
 
 class _Spans:

@@ -13,10 +13,6 @@ from reports.tables.arms import best_arm, confirmed, is_learned, summaries, summ
 from reports.tables.mix import at_best, state, state_name, weight_columns
 from reports.words.labels import layer_name
 
-NU = "variability/nu_"
-"""What columns of `trials.csv` begin with that hold the variability nu of a hidden state."""
-ROUNDING = 1e-3
-"""Share by which nu of the same data may differ between machines."""
 SHARES = {"mean": "relative", "low": "low", "high": "high"}
 """Columns of a weight's mean and interval -> columns of `profile` that hold them times the number of states."""
 SINGLE_COLUMNS = ["state", "layer", "arm", "trained", "mean", "low", "high", "n"]
@@ -89,12 +85,3 @@ def profile(
         table.append(row | summary(weights[column] * len(columns), limits=(0.0, len(columns))))
     weight_table = pd.DataFrame(table).rename(columns={"mean": "relative"})[PROFILE_COLUMNS]
     return weight_table.dropna(subset=["relative"])
-
-
-def variability(trials: pd.DataFrame) -> dict[str, float]:
-    """Return nu by hidden state of trials that selected a layer by it; none where theirs differ."""
-    columns = [column for column in trials.columns if column.startswith(NU)]
-    nus = trials[columns].dropna(how="all").astype(float)
-    if nus.empty or (nus.max() - nus.min() > ROUNDING * nus.max()).any():
-        return {}
-    return {str(name).removeprefix(NU): float(nu) for name, nu in nus.mean().items()}

@@ -34,11 +34,6 @@ def at_best(trials: pd.DataFrame, history: pd.DataFrame) -> pd.DataFrame:
     return weights.dropna(subset=columns, how="all").drop_duplicates("trial_id", keep="last")
 
 
-def counts(trials: pd.DataFrame, history: pd.DataFrame) -> list[int]:
-    """Return how many hidden states each of several trials mixes."""
-    return at_best(trials, history).drop(columns="trial_id").count(axis=1).tolist()
-
-
 def mix_milestones(mix: pd.DataFrame) -> pd.DataFrame:
     """The table of the history of p~: a row per layer, a column for the first, middle and last steps."""
     steps = sorted(mix["step"].unique())

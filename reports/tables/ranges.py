@@ -22,17 +22,13 @@ TOP_TRIALS = 5
 
 @dataclass(frozen=True)
 class Edge:
-    """A hyperparameter whose best value lies at an end; `n_at_edge` of the `n_best` best trials lie at that end.
-
-    search: whose best that is, where there are several
-    """
+    """A hyperparameter whose best value lies at an end; `n_at_edge` of the `n_best` best trials lie at that end."""
 
     name: str
     value: float
     end: str
     n_at_edge: int
     n_best: int
-    search: str = ""
 
 
 def edges(
@@ -66,7 +62,7 @@ def edges(
         if places[0]:
             there = places.count(places[0])
             value = float(values.iloc[0])
-            at_edge.append(Edge(domain.name, value, places[0], there, len(places), search))
+            at_edge.append(Edge(domain.name, value, places[0], there, len(places)))
     return at_edge
 
 

@@ -25,12 +25,13 @@ class AxisLabel(str):
 LABELS = {
     "mix_lr": AxisLabel("learning rate of the mix weights", "per step"),
     "lr": AxisLabel("learning rate", "per step"),
-    "rmse": AxisLabel("root mean squared error", "unit of the labels"),
-    "mae": AxisLabel("mean absolute error", "unit of the labels"),
     "mix/entropy": AxisLabel("entropy of the mix weights p̃", "nats"),
     "mix/live_layers": AxisLabel("live layers", "count"),
     "mix/weight": AxisLabel("mix weight p̃", "share of 1"),
     "layer": AxisLabel("layer", "hidden state"),
+    "training": AxisLabel("operations of training", "computed"),
+    "use": AxisLabel("operations per token of one more task", "millions, computed"),
+    "operations": AxisLabel("operations per token at use", "millions, computed"),
     "step": AxisLabel("training step", "count"),
 }
 

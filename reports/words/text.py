@@ -1,9 +1,9 @@
-"""Numbers and tables as Markdown text."""
+"""Numbers and names as Markdown text."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 
 import pandas as pd
 
@@ -47,12 +47,6 @@ def interval(low: float, high: float, digits: int = 3, *, signed: bool = False) 
     return f"[{number(low, digits, signed=signed)}, {number(high, digits, signed=signed)}]"
 
 
-def table(heads: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
-    """Return a Markdown table; cells are Markdown already (`escape` and `code` make them safe)."""
-    lines = [f"| {' | '.join(heads)} |", f"|{'|'.join(' --- ' for _ in heads)}|"]
-    return "\n".join([*lines, *(f"| {' | '.join(row)} |" for row in rows)])
-
-
 def several(names: Iterable[str], most: int = 4) -> str:
     """Return names joined as in a sentence: "a, b and c", "a, b, c, d and 3 more"."""
     listed = list(names)
@@ -64,7 +58,3 @@ def several(names: Iterable[str], most: int = 4) -> str:
 def count(n: float, noun: str, plural: str = "") -> str:
     """Return "1 trial", "3 trials"."""
     return f"{n:,.0f} {noun if n == 1 else plural or noun + 's'}"
-
-
-def listed(items: Iterable[str]) -> str:
-    return "\n".join(f"- {item}" for item in items)

@@ -12,6 +12,7 @@ from scipy import stats
 
 import adalayers
 from adalayers.errors import BadInput
+from reports.decide import page
 
 PUBLISHED = Path("docs/results/ablation/minilm-conll2003-whole")
 EFFECTS = {"base": 0.0, "good": 0.03, "same": 0.0, "bad": -0.03, "open": 0.0}
@@ -129,3 +130,14 @@ def test_noise_is_the_spread_and_the_seeds_that_find_the_smallest_effect(tmp_pat
     needed, sd = int(found["seeds_needed"]), float(found["sd"]) * 2**0.5
     power = [stats.nct.sf(stats.t.isf(0.02, n - 1), n - 1, 0.003 / sd * n**0.5) for n in (needed - 1, needed)]
     assert power[0] < 0.9 <= power[1]
+
+
+@pytest.mark.parametrize("folder", [PUBLISHED, PUBLISHED.parent])
+def test_claims_of_a_notebook_make_a_page(folder):
+    claims = adalayers.results(folder).claims
+    text = page(claims)
+    for arm, difference in zip(claims["arm"], claims["difference"], strict=True):
+        (row, *_) = (
+            line for line in text.splitlines() if f"`{arm}`" in line and f"{difference:+.4f}" in line
+        )
+        assert row.count("|") == text.splitlines()[0].count("|")

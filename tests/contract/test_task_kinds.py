@@ -37,7 +37,7 @@ WORDS = Case(
     *("hidden_states word_position read_out", "decoder"),
 )
 PAIRS = Case(
-    *("bart", "similarity-demo", "pearson", "regression of pairs of texts", "residuals"),
+    *("bart", "similarity-demo", "pearson", "regression of pairs of texts", "learning_curves"),
     *("stream hidden_states read_out", "encoder decoder", ("read_out=mean",)),
 )
 

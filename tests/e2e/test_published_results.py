@@ -62,6 +62,25 @@ def test_a_page_is_short(kept):
     assert len(text.split()) <= 450
 
 
+NUMBER = re.compile(r"(?<![\w.])(?<!= )\d[\d,]*(?:\.\d+)?(?![\w%]| training examples)")
+"""Of results: levels of factors are names."""
+
+
+def precise(text):
+    """Return the numbers in a text that have at least three significant digits."""
+    numbers = [number.replace(",", "") for number in NUMBER.findall(text)]
+    return [number for number in numbers if len(number.replace(".", "").strip("0")) > 2]
+
+
+@pytest.mark.parametrize("kept", [*KEPT, *COVERS], ids=named)
+def test_outside_finding_and_table_no_number_is_said_twice(kept):
+    text = re.sub(r"```.*?```|`.*?`|!\[.*?\]\(.*?\)", "", (kept / "report.md").read_text(), flags=re.DOTALL)
+    finding, *rest = re.split(r"^(?=\||\*\*What limits|\*\*Set-up)", text, maxsplit=1, flags=re.MULTILINE)
+    tables = re.findall(r"^\|.*$", "".join(rest), flags=re.MULTILINE)
+    said = precise(re.sub(r"^\|.*$", "", "".join(rest), flags=re.MULTILINE))
+    assert sorted(said) == sorted({*said} - {*precise(finding + "\n".join(tables))})
+
+
 def rebuilt(kept, tmp_path):
     """Return the study's folder with its numbers alone."""
     made = tmp_path / named(kept)

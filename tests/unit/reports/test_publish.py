@@ -16,12 +16,13 @@ def test_what_the_page_does_not_show_goes(tmp_path):
     pd.DataFrame({"val/f1": [0.5]}).to_parquet(tmp_path / "history.parquet")
     (tmp_path / "report.md").write_text("# A study\n\n![Scores](figures/scores.png)\n")
     folder = {"path": "/home/someone/data/cola"}
-    study = {"environment": {"dataset": folder, "backbone": {**folder, "id": "minilm"}}}
+    study = {"environment": {"dataset": folder, "backbone": {**folder, "id": "minilm"}}, "runs": {}}
     (tmp_path / "study.json").write_text(json.dumps(study))
     publish(tmp_path)
     left = {str(path.relative_to(tmp_path)) for path in tmp_path.rglob("*") if path.is_file()}
     assert left == {*stays, "report.md"}
     study["environment"] = {"dataset": {"path": "cola"}, "backbone": {"path": "cola", "id": "minilm"}}
+    study["runs"] = {"published": True}
     assert json.loads((tmp_path / "study.json").read_text()) == study, (
         "folders of this machine are named there"
     )

@@ -26,7 +26,7 @@ def assert_scores_of_draws(labels: list[str], said: list[str], name: str, score,
     n = len(labels)
     drawn = np.random.default_rng(7).integers(n, size=(5, n))
     weights = np.stack([np.bincount(draw, minlength=n) for draw in drawn]).astype(np.float32)
-    counts = collect(frame(labels, said), metric(name), classes)[1]
+    counts = collect(frame(labels, said), metric(name), classes)[2]
     assert metric(name).resampled(counts, weights)[0] == pytest.approx([score(draw) for draw in drawn])
 
 
@@ -108,7 +108,7 @@ def test_classes_that_do_not_fit_the_words_are_refused():
 
 
 def test_a_class_that_nobody_names_counts_in_macro_f1():
-    counts = collect(frame(["a", "a"], ["a", "a"]), metric("f1_macro"), ("a", "b"))[1]
+    counts = collect(frame(["a", "a"], ["a", "a"]), metric("f1_macro"), ("a", "b"))[2]
     assert metric("f1_macro").resampled(counts, np.ones((1, 2), np.float32)) == pytest.approx(0.5)
 
 
@@ -130,7 +130,13 @@ def test_variance_of_accuracy_is_the_sampling_variance_of_a_mean(tmp_path):
     pair = {OTHER: 1.0, CONTROL: -1.0}
     contrasts = [(pair, whole), (pair, some), (factor.weights, whole)]
     variances, notes = example_variances(
-        loaded.results.predictions, loaded.results.trials, loaded.plan, "test", contrasts, ("a", "b")
+        loaded.results.predictions,
+        loaded.results.trials,
+        loaded.plan,
+        "test",
+        contrasts,
+        ("a", "b"),
+        shared=range(20),
     )
     assert notes == []
     assert set(variances) == {0, 1, 2}
@@ -142,6 +148,7 @@ def test_variance_of_accuracy_is_the_sampling_variance_of_a_mean(tmp_path):
             if row["seed"] in seeds
         )
         expected = per_example.var(ddof=0) / len(per_example)
+        assert variances[place].without == pytest.approx(per_example.drop(range(20)).mean(), abs=1e-6)
         assert variances[place].mean == pytest.approx(expected, rel=4 * np.sqrt(2 / RESAMPLES))
 
 

@@ -46,9 +46,9 @@ def test_arms_that_predict_alike_are_named(tmp_path):
 
 def test_the_mix_of_the_best_trial_at_its_best_epoch(tmp_path):
     made = MadeUp(seeds=2, effects={CORE[6]: 0.3})
-    shown = section_of(evidence_of(made, tmp_path), "mix")
+    shown = section_of(evidence_of(made, tmp_path), "weights")
     best = max(made.of(CORE[6]), key=lambda row: row["val/matthews"])
-    assert best["trial_id"] in shown.tables[1].caption
+    assert best["trial_id"] in shown.tables[0].caption
     (point,) = (
         row
         for row in made.history
@@ -115,9 +115,8 @@ def test_an_arm_stands_next_to_its_published_score_and_what_differs_is_named_onc
     assert [str(row[1]).split(" ")[0] for row in scores.rows] == [f"{accuracy:.3f}"] * 2
     facts = {name: (here, there) for name, here, there in differs.rows}
     assert facts["dataset"] == ("cola", "imdb")
-    assert facts["base model"][1] == "bart (12 layers of width 1,024) / bert (12 layers of width 1,024)"
+    assert facts["base model"][1] == "bart / bert"
     assert facts["alpha"] == ("1", "64.0")
-    assert facts["steps, at most"][0] == "1,540"
     assert facts["seeds"] == ("6", "1")
 
 
@@ -132,12 +131,11 @@ def test_numbers_have_residuals_and_no_confusion(tmp_path):
     shown = section_of(evidence, "residuals")
     bias = [str(row[-1]) for row in shown.tables[0].rows if row[2] == "mean error"]
     assert {cell.split(" ")[0] for cell in bias} == {"+1.000"}
-    assert set(shown.figures) == {"residuals"}
 
 
 def test_a_row_of_few_examples_is_paler_than_one_of_many():
     grid = pd.DataFrame([[2.0, 1.0], [0.0, 200.0]], index=["few", "many"], columns=["few", "many"])
-    axes = errors.draw(errors.Frames(grid, 2, pd.DataFrame(), "", "examples")).axes[0]
+    axes = errors.draw(errors.Frames(grid, 2, "examples")).axes[0]
     assert np.asarray(axes.images[0].get_array()) == pytest.approx(np.array([[2 / 20, 1 / 20], [0.0, 1.0]]))
 
 
@@ -149,24 +147,12 @@ def test_searches_for_different_components_are_not_pooled(tmp_path, names, shown
     assert (section_of(evidence_of(made, tmp_path), "importances") is not None) == shown
 
 
-def test_learning_rates_that_were_kept_are_bold(tmp_path):
-    made = small()
-    for place, rate in enumerate((1e-3, 1e-2)):
-        tried = {"trial_id": f"r{place}", "stage": "search", "search": files.RATES, "seed": 0}
-        tried |= {"config/lr": rate, "val/matthews": 0.5 + place / 10}
-        made.trials.append({**made.of(CONTROL)[0], **tried})
-    for row in made.of(CONTROL)[:2]:
-        row["config/lr"] = 1e-2
-    (table,) = section_of(evidence_of(made, tmp_path), "rates").tables
-    assert [str(cell) for cell in table.rows[0]] == [f"`{CONTROL}`", "0.500", "**0.600**", "high"]
-
-
 def test_how_often_each_class_occurs(tmp_path):
     made = small()
     distribution = {"train": {"a": 90, "b": 10}, "test": {"a": 5, "b": 0}}
     made.study["environment"]["dataset"]["distribution"] = distribution
     classes = section_of(evidence_of(made, tmp_path), "setup").tables[-1]
-    assert classes.rows == [["a", "90 (90.0%)", "5 (100.0%)"], ["b", "10 (10.0%)", "0 (0.0%)"]]
+    assert classes.rows == [["a", "90", "5"], ["b", "10", "0"]]
 
 
 def test_methods_that_change_the_base_model_are_marked_and_the_front_is_numbered(tmp_path):
@@ -178,7 +164,6 @@ def test_methods_that_change_the_base_model_are_marked_and_the_front_is_numbered
         row |= {"cost/kept": 64, "cost/layers": 6}
         row |= {"config/base_model": "fine-tuned" if row["arm"] == CORE[2] else "frozen"}
     shown = section_of(evidence_of(made, tmp_path), "costs")
-    table = shown.tables[0]
-    intact = dict(zip(column(table, "arm"), column(table, "base model intact"), strict=True))
-    assert (intact[f"`{CORE[0]}`"], intact[f"`{CORE[2]}`"]) == ("yes", "no")
+    kinds = dict(zip(column(shown.tables[0], "arm"), column(shown.tables[0], "base model"), strict=True))
+    assert (kinds[f"`{CORE[0]}`"], kinds[f"`{CORE[2]}`"]) == ("frozen, matched", "base model changed")
     assert len(shown.figures["costs"].axes) == 2

@@ -24,7 +24,7 @@ def curve_of(made: MadeUp, folder, scores=None, **how: bool) -> pd.DataFrame:
             for epoch, score in enumerate(curve, start=1)
         ]
     loaded = load(made.write(folder))
-    return curves.learning_curves(loaded.results.trials, loaded.results.history, loaded.plan, **how)
+    return curves.learning_curves(loaded.results.trials, loaded.results.history, loaded.plan)
 
 
 def test_a_learning_curve_is_the_best_so_far_of_every_seed(tmp_path):
@@ -42,15 +42,6 @@ def test_a_learning_curve_is_the_best_so_far_of_every_seed(tmp_path):
     made.trials.pop()
     four = curve_of(made, tmp_path)
     assert four[["low", "high"]].isna().all(axis=None)  # too few seeds for a band
-
-
-def test_a_curve_of_scores_as_they_are_falls_and_stops_with_its_first_seed(tmp_path):
-    made = MadeUp(seeds=2, search=0, evaluations=3, between=0)
-    made.trials = made.of(CONTROL)
-    scores = {"0001": [0.1, 0.3, 0.2, 0.5], "0002": [0.2, 0.5, 0.1]}
-    table = curve_of(made, tmp_path, scores, so_far=False)
-    assert table["step"].tolist() == [10, 20, 30]
-    assert table["mean"].tolist() == pytest.approx([0.15, 0.4, 0.15])
 
 
 def test_a_curve_starts_where_all_seeds_were_evaluated(tmp_path):
@@ -71,12 +62,6 @@ def test_a_long_curve_is_thinned_and_keeps_its_ends(tmp_path):
     assert len(of_control) == 60
     assert (of_control["step"].min(), of_control["step"].max()) == (100, 20_000)
     assert of_control["low"].isna().all()
-    found = curves.milestones(table)
-    steps = of_control["step"]
-    quarter, half = (steps[steps <= at].max() for at in (5_000, 10_000))
-    assert quarter > 4_500
-    assert found[found["arm"] == CONTROL]["at"].tolist() == [100, quarter, half, 20_000]
-    assert found[found["arm"] == CONTROL]["step"].tolist() == [100, quarter, half, 20_000]
 
 
 def test_single_layers_and_the_learned_arm(tmp_path):

@@ -3,23 +3,17 @@
 import numpy as np
 import pandas as pd
 import pytest
-from seqeval.metrics import classification_report
 from sklearn.metrics import confusion_matrix
 
 from adalayers.tasks.schemes import scheme_of
-from reports.evidence.evidence import Evidence
-from reports.reading.load import load
-from reports.tables import errors
 from reports.tables.errors import (
     BOUNDARIES,
     MISSED,
     SPURIOUS,
     confusion,
-    entity_scores,
     residuals,
     span_confusion,
 )
-from tests.helpers.made_up import TAGS, MadeUp
 
 IOB = scheme_of(("O", *(f"{place}-{name}" for place in "BI" for name in ("PER", "LOC", "ORG"))))
 
@@ -36,17 +30,6 @@ def tagged(pairs: list[tuple[str, str]], trial: str = "t1") -> pd.DataFrame:
 
 def cell(table: pd.DataFrame, label: str, prediction: str) -> float:
     return table.loc[label, prediction]
-
-
-def test_misclassified_are_the_wrong_ones_surest_first():
-    table = errors.misclassified(rows([("a", "b"), ("a", "a"), ("b", "a")]))
-    assert list(table["index"]) == [2, 0]
-    assert list(table.columns) == ["index", "label", "prediction", "score"]
-
-
-def test_only_words_that_differ_are_shown():
-    words = errors.differing_words(["O", "B-PER", "I PER", "O"], ["O", "B-PER", "O", "B-LOC"])
-    assert words == ("3 I PER and 4 O", "3 O and 4 B-LOC")
 
 
 def test_confusion_is_scikit_learns_mean_over_trials():
@@ -99,59 +82,8 @@ def test_span_confusion_is_a_mean_over_trials_and_empty_without_entities():
     assert span_confusion(rows([]), IOB).empty
 
 
-def test_entity_scores_are_seqevals():
-    rng = np.random.default_rng(1)
-    tags = np.array(["O", "O", "B-PER", "I-PER", "B-LOC", "I-LOC"])
-    gold, said = (rng.choice(tags, size=(40, 9)).tolist() for _ in range(2))
-    pairs = [(tuple(a), tuple(b)) for a, b in zip(gold, said, strict=True)]
-    long = entity_scores(rows(pairs), {"t1": "arm"}, IOB)
-    table = long.pivot(index="class", columns="part", values="mean")
-    wanted = classification_report(gold, said, output_dict=True, zero_division=0)
-    for kind in ("PER", "LOC"):
-        assert table.loc[kind, "precision"] == pytest.approx(wanted[kind]["precision"])
-        assert table.loc[kind, "recall"] == pytest.approx(wanted[kind]["recall"])
-        assert table.loc[kind, "f1"] == pytest.approx(wanted[kind]["f1-score"])
-        assert table.loc[kind, "gold"] == wanted[kind]["support"]
-    assert set(long["n"]) == {1}
-    assert long["low"].isna().all()
-
-
-def test_entity_scores_over_seeds_and_arms_in_their_order():
-    parts = [
-        tagged([("B-PER O", "B-PER O"), ("B-PER O", "O O")], "t1"),  # recall 1/2
-        tagged([("B-PER O", "B-PER O"), ("B-PER O", "B-PER O")], "t2"),  # recall 1
-        tagged([("B-PER O", "O O"), ("B-PER O", "O O")], "t3"),
-    ]
-    table = entity_scores(pd.concat(parts), {"t1": "z", "t2": "z", "t3": "a"}, IOB)
-    parts = dict(list(table.groupby("part")))
-    assert list(parts["recall"]["arm"]) == ["z", "a"]
-    assert parts["recall"]["mean"].tolist() == [0.75, 0.0]
-    assert parts["predicted"]["mean"].tolist() == [1.5, 0.0]
-    assert parts["recall"]["n"].tolist() == [2, 1]
-
-
 def test_sentences_of_another_length_than_their_labels_are_left_out():
     assert span_confusion(tagged([("B-PER O", "B-PER")]), IOB).empty
-
-
-def test_the_pages_classes_are_those_of_trials_csv_where_types_hold_blanks(tmp_path):
-    made = MadeUp(seeds=2, search=0, evaluations=2, examples=20, tokens=True)
-    made.study["environment"]["dataset"]["labels"] = [blanks(tag) for tag in TAGS]
-    for row in made.predictions:
-        row |= {name: [blanks(tag) for tag in row[name]] for name in ("label", "prediction")}
-    made.trials = [{blanks(name): value for name, value in row.items()} for row in made.trials]
-    loaded = load(made.write(tmp_path))
-    assert loaded.withheld == {}
-    evidence = Evidence(loaded)
-    table = entity_scores(evidence.predictions, evidence.shown_arms, evidence.scheme)
-    table = table[table["part"] == "f1"]
-    for arm, name, f1 in table[["arm", "class", "mean"]].itertuples(index=False):
-        assert f1 == pytest.approx(np.mean([row[f"test/f1/{name}"] for row in made.of(arm)]))
-    assert {*table["class"]} == {"place of birth", "work of an author", "PER"}
-
-
-def blanks(name: str) -> str:
-    return name.replace("LOC", "place of birth").replace("ORG", "work of an author")
 
 
 def numeric(trial: str, said: list[float], true: list[float]) -> pd.DataFrame:

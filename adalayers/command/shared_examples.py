@@ -1,0 +1,51 @@
+"""Which examples also stand in train: `python -m adalayers.command.shared_examples FOLDER...`, of studies that ran.
+
+A page then says what a study found without them.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import os
+import sys
+
+from adalayers.command.repeat import data_request
+from adalayers.data.prepare import read_task
+from adalayers.errors import BadInput
+from adalayers.results.measures import write_shared
+from adalayers.results.study_file import read_study
+from adalayers.storage.folder import Folder
+from adalayers.tasks.task import Task
+
+CAPS = {"train": "train", "eval": "validation", "test": "test"}
+"""How the sizes of a study's flags begin, and the splits that they are of."""
+
+
+def add_shared(folder: Folder, task: Task) -> None:
+    """Write the indices of a task's shared examples into `measures.json`, where there are any."""
+    if any(task.shared.values()):
+        write_shared(folder, {role: index.tolist() for role, index in task.also_in_train.items()})
+
+
+def add_from_data(folder: Folder) -> None:
+    """Read the data of a study again, and write which of its examples are shared.
+
+    Raises:
+        BadInput: The data cannot be had, or are others than those of the study.
+    """
+    study, _ = read_study(folder)
+    there = study.environment.dataset
+    sizes = {f"{name}_examples": there.examples.get(role) for name, role in CAPS.items()}
+    request = data_request(study, data_dir=os.environ.get("ADALAYERS_DATA"))
+    task = read_task(dataclasses.replace(request, **sizes))
+    if (task.fingerprint, task.shared) != (there.fingerprint, there.shared):
+        raise BadInput(
+            f"wanted {there.name} as {folder.uri} read it ({there.fingerprint}), got other data ({task.fingerprint}); "
+            "restore them, or name the folder above them with ADALAYERS_DATA"
+        )
+    add_shared(folder, task)
+
+
+if __name__ == "__main__":
+    for argument in sys.argv[1:]:
+        add_from_data(Folder(argument))
