@@ -10,8 +10,11 @@ import pyarrow.parquet
 import pytest
 from datasets import ClassLabel, Dataset, DatasetDict, Features, List, Value
 
+from adalayers.command.shared_examples import add_shared
 from adalayers.errors import BadInput
+from adalayers.results.measures import read_shared
 from adalayers.storage import hub
+from adalayers.storage.folder import Folder
 from adalayers.tasks.catalog import CATALOG
 from adalayers.tasks.kinds import KINDS
 from adalayers.tasks.task import canonical, load_task
@@ -672,11 +675,15 @@ def test_fingerprints_are_of_the_content(tmp_path):
     assert all(len(value) == 16 and int(value, 16) >= 0 for value in prints.values())
 
 
-def test_examples_that_also_stand_in_train_are_counted(tmp_path):
+def test_examples_that_also_stand_in_train_are_known(tmp_path):
     train = sentences(20)
     test = datasets.concatenate_datasets([sentences(3, 100), sentences(4, 5), sentences(1, 5)])
     folder = save(tmp_path / "mine", train=train, validation=sentences(6, start=19), test=test)
-    assert load_task(folder).shared == {"validation": 1, "test": 5}
+    task = load_task(folder)
+    assert task.shared == {"validation": 1, "test": 5}
+    assert task.also_in_train["test"].tolist() == [3, 4, 5, 6, 7]
+    add_shared(Folder(tmp_path / "results"), task)
+    assert read_shared(Folder(tmp_path / "results"), "test") == [3, 4, 5, 6, 7]
     words = save(tmp_path / "words", train=tagged(20), validation=tagged(4, start=18))
     assert load_task(words).shared == {"validation": 2}
 
