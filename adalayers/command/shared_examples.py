@@ -17,9 +17,6 @@ from adalayers.results.study_file import read_study
 from adalayers.storage.folder import Folder
 from adalayers.tasks.task import Task
 
-CAPS = {"train": "train", "eval": "validation", "test": "test"}
-"""How the sizes of a study's flags begin, and the splits that they are of."""
-
 
 def add_shared(folder: Folder, task: Task) -> None:
     """Write the indices of a task's shared examples into `measures.json`, where there are any."""
@@ -35,9 +32,10 @@ def add_from_data(folder: Folder) -> None:
     """
     study, _ = read_study(folder)
     there = study.environment.dataset
-    sizes = {f"{name}_examples": there.examples.get(role) for name, role in CAPS.items()}
     request = data_request(study, data_dir=os.environ.get("ADALAYERS_DATA"))
-    task = read_task(dataclasses.replace(request, **sizes))
+    train, validation, test = (there.examples.get(role) for role in ("train", "validation", "test"))
+    sized = dataclasses.replace(request, train_examples=train, eval_examples=validation, test_examples=test)
+    task = read_task(sized)
     if (task.fingerprint, task.shared) != (there.fingerprint, there.shared):
         raise BadInput(
             f"wanted {there.name} as {folder.uri} read it ({there.fingerprint}), got other data ({task.fingerprint}); "

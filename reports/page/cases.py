@@ -51,11 +51,11 @@ def draw_distances(rows: pd.DataFrame) -> Figure | None:
     if rows.empty:
         return None
     looks = looks_of(rows["series"])
-    groups = rows.groupby(["title", "unit"], sort=False)
-    titles = [f"{title}, above its baseline ({unit})" for title, unit in groups.groups]
+    groups = rows.assign(title=rows["title"] + ", above its baseline (" + rows["unit"] + ")")
+    titles = list(dict.fromkeys(groups["title"]))
     figure, shown = panels(titles, 3.0, y="share of the gap closed, 0: a trivial model", share=False)
-    for axes, (_, own) in zip(shown, groups, strict=True):
-        points(own, axes, scale="linear", joined=False, looks=looks)
+    for axes, title in zip(shown, titles, strict=True):
+        points(groups[groups["title"] == title], axes, scale="linear", joined=False, looks=looks)
     legend(figure, looks, "case: the control", lines=False)
     return figure
 

@@ -39,8 +39,8 @@ def frames(evidence: Evidence) -> Frames | None:
     rows = rows[rows["arm"].isin(set(core["arm"]))]
     models = mix.at_best(rows, evidence.history).merge(rows[["trial_id", "arm"]], on="trial_id")
     first = core[column(factors[0].name)] if factors else core["arm"]
-    names = {"x": first, "series": cell_names(core, factors[1:])}
-    return Frames(evidence, models.merge(core[["arm"]].assign(**names), on="arm"))
+    cells = core[["arm"]].assign(x=first, series=cell_names(core, factors[1:]))
+    return Frames(evidence, models.merge(cells, on="arm"))
 
 
 def tables(frames: Frames) -> Sequence[Table]:

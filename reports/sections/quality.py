@@ -48,14 +48,13 @@ def draw(evidence: Evidence) -> Figure | None:
     claims = [claim for claim in evidence.planned if claim.n]
     if not claims:
         return None
-    numbers = {name: [getattr(claim, name) for claim in claims] for name in ("low", "high", "n")}
-    frame = pd.DataFrame(numbers).astype(float)
-    frame = frame.assign(
-        name=plots.with_counts([compared(claim, evidence.plan) for claim in claims], frame["n"]),
-        mean=[claim.difference for claim in claims],
-        series=[claim.shown for claim in claims],
-        values=[[*claim.values.values()] for claim in claims],
-    )
+    rows = [
+        {"low": claim.low, "high": claim.high, "mean": claim.difference, "n": claim.n, "series": claim.shown}
+        | {"name": compared(claim, evidence.plan), "values": [*claim.values.values()]}
+        for claim in claims
+    ]
+    frame = pd.DataFrame(rows).astype({"low": float, "high": float, "mean": float})
+    frame["name"] = plots.with_counts(frame["name"], frame["n"])
     zone = evidence.plan.smallest_effect or 0.0
     height = 1.0 + 0.34 * max(len(frame), 3)
     figure, axes = plots.single(height, f"difference in {evidence.scored}", "comparison")
