@@ -44,6 +44,7 @@ def scores(evidence: Evidence, score: str) -> Mapping[str, Any]:
     """Return what the tables hold, by the names of `scores.md.j2`; score: what scores are called.
 
     grid: of a factorial; then `rows` are what is compared, and arms outside the grid
+    groups: the column whose groups are drawn whole
     wider: whether some interval covers the choice of examples too; same: whether something is of no difference
     unequal: whether arms have unequal numbers of seeds; scale: scores of models that learn nothing or little
     """
