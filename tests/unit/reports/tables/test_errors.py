@@ -109,6 +109,6 @@ def test_equal_labels_share_a_quarter():
 
 def test_words_are_told_apart_in_the_confusion():
     labels, predictions = [("A", "noun phrase"), ("A",)], [("A", "A"), ("A",)]
-    table = errors.by_word(pd.DataFrame({"trial_id": ["t", "t"], "label": labels, "prediction": predictions}))
+    table = by_word(pd.DataFrame({"trial_id": ["t", "t"], "label": labels, "prediction": predictions}))
     assert table["label"].tolist() == ["A", "noun phrase", "A"]
     assert table["prediction"].tolist() == ["A", "A", "A"]
