@@ -10,6 +10,7 @@ from reports.tables.errors import (
     BOUNDARIES,
     MISSED,
     SPURIOUS,
+    by_word,
     confusion,
     residuals,
     span_confusion,
