@@ -53,7 +53,7 @@ def test_what_is_no_searched_domain_is_none(odd):
 
 def test_the_space_of_a_study_scientific_first():
     space = {"a": ranged(0, 1), "b": choice(1, 2), "c": {"name": "?"}}
-    found = domains(StudyFile(request=RequestRecord(scientific=("b",), nuisance=("a",), space=space)))
+    found = domains(StudyFile(request=RequestRecord(scientific=("b",), nuisance=("a",), spaces={"": space})))
     assert [(domain.name, domain.role) for domain in found] == [("b", "scientific"), ("a", "nuisance")]
 
 
