@@ -271,6 +271,8 @@ def _made_study(folder: Path) -> None:
     for rows in (study.trials, study.history, study.predictions):
         for row in rows:
             row["trial_id"] = f"t{hashlib.sha256(row['trial_id'].encode()).hexdigest()[:12]}"
+    for row in study.trials:
+        row["fusion"] = "layer-mix"
     study.write(folder)
 
 

@@ -20,7 +20,7 @@ from adalayers.config import parse_overrides
 from adalayers.console.command_line import Parser
 from adalayers.errors import BadInput, local_path, require_within, unknown
 from adalayers.request import DataRequest, Resources, StudyRequest, flag
-from adalayers.results import measures
+from adalayers.results import reference_names
 from adalayers.storage.cache_folder import default_cache
 from adalayers.study import Study
 
@@ -36,7 +36,7 @@ SMOKE = {
     "test_examples": 64,
 }
 """What --smoke asks for where the user does not."""
-REFERENCES = tuple(measures.REFERENCES)
+REFERENCES = tuple(reference_names.REFERENCES)
 """Names of the rows for scale."""
 LABEL_LENGTH = 64
 """Most characters of a label: it is part of a folder's name, and file systems take 255 bytes."""

@@ -7,10 +7,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
-from adalayers.results.files import MEASURES
 from adalayers.storage.folder import Folder
 from adalayers.storage.to_json import to_json
 
+MEASURES = "measures.json"
 T = TypeVar("T")
 
 
@@ -49,14 +49,6 @@ class Measured:
 def _renamed(row: Mapping[str, T], old: str, new: str) -> dict[str, T]:
     return {new if name == old else name: value for name, value in row.items()}
 
-
-REFERENCES = {
-    "majority": "one answer to all",
-    "tf-idf": "linear, TF-IDF",
-    "frequent-tag": "most frequent tag",
-    "linear-probe": "linear, last layer",
-}
-"""Rows for scale by name, and what pages call them."""
 
 Scores = dict[str, float]
 """{"val/<score>": ..., "test/<score>": ...}."""

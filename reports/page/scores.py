@@ -6,7 +6,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from adalayers.results.measures import REFERENCES, read_references
+from adalayers.results.measures import read_references
+from adalayers.results.reference_names import REFERENCES
 from reports import names
 from reports.evidence.claims import Claim
 from reports.evidence.evidence import Evidence
