@@ -95,6 +95,12 @@ class Claim(Comparison):
         return SAME if small else OPEN
 
     @property
+    def within(self) -> float | None:
+        """What a page says that the size of the difference does not exceed: no less than its printed interval does."""
+        ends = [end for end in (self.at_most, self.low, self.high) if end is not None]
+        return None if self.at_most is None else max(map(abs, ends))
+
+    @property
     def decided(self) -> bool:
         return self.shown != OPEN
 
