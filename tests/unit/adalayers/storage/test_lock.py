@@ -110,7 +110,12 @@ def store(tmp_path, monkeypatch):
     monkeypatch.setattr(lock, "SETTLE_SECONDS", 0.01)
     monkeypatch.setattr(lock, "RENEW_SECONDS", 0.05)
     monkeypatch.setattr(Folder, "parent", lambda self: there)
+    monkeypatch.setattr(lock.os, "_exit", _ends_no_test_run)
     return there
+
+
+def _ends_no_test_run(code):
+    raise AssertionError(f"a driver would have ended its process with {code}")
 
 
 def stamped(store, **more):
@@ -144,21 +149,23 @@ def test_a_stamp_that_is_old_or_damaged_keeps_nobody_out(store, damage):
 
 
 def test_of_two_that_begin_at_once_one_goes_on(store, monkeypatch):
-    monkeypatch.setattr(lock, "SETTLE_SECONDS", 0.3)
+    monkeypatch.setattr(
+        lock, "SETTLE_SECONDS", 1.0
+    )  # longer than a busy machine keeps a thread from its write
     outcome, done = [], threading.Event()
 
     def drive(number):
         try:
             with one_driver(store.child("study"), str(number)):
                 outcome.append(str(number))
-                done.wait(5)
+                done.wait(10)
         except BadInput:
             pass
 
     drivers = [threading.Thread(target=drive, args=(number,)) for number in range(4)]
     for driver in drivers:
         driver.start()
-    time.sleep(1.5)
+    time.sleep(2.5)
     assert outcome == [store.read_json(STAMP)["command"]]
     done.set()
     for driver in drivers:
