@@ -1,7 +1,7 @@
 """The figures of a report: how they look, and the six of which all are made, each drawing a tidy frame on axes.
 
 Columns have one name in all of them: `mean`, `low`, `high` (NaN: no interval, and a hollow point), `series` (whose look
-a row has). Figures are read at 600 pixels. The first eight colours are Okabe and Ito's and Tol's, told apart by most
+a row has). Figures are read at 600 pixels. Colours are those of `palette`, told apart by most
 eyes; marker and line tell the same in black and white.
 """
 
@@ -24,6 +24,7 @@ from matplotlib.patches import Patch, Rectangle
 from matplotlib.ticker import FuncFormatter, LogLocator, MaxNLocator, NullFormatter, NullLocator
 
 from adalayers.escaping import plain
+from adalayers.results.palette import COLOURS
 from reports.reading.factors import level_name, levels
 from reports.reading.frames import records
 
@@ -51,10 +52,6 @@ RC: Any = {
     "svg.hashsalt": "adalayers",  # the same figure is the same file
     "svg.fonttype": "none",  # text stays text: to be searched and read aloud, and a third of the size
 }
-COLOURS = (
-    *("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#661100", "#999933"),
-    *("#332288", "#AA4499", "#44AA99", "#882255", "#117733", "#777777", "#CC6677", "#000000"),
-)
 MARKERS = ("o", "s", "^", "D", "v", "P", "X")
 LINES: tuple[Any, ...] = ("-", "--", ":", "-.", (0, (6, 1, 1, 1, 1, 1)))
 GREY = "0.35"

@@ -11,9 +11,8 @@ from torch import Tensor, nn
 
 from adalayers.config import MAX_WIDTH, TrialConfig, bounded
 from adalayers.fusion.fusion import Fusion, Lengths, States
-from adalayers.fusion.projections import projected, projection_seed
+from adalayers.fusion.projections import projected, starts
 from adalayers.states import Settings, Shape, State
-from adalayers.tensors.seeds import drawing
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -69,14 +68,13 @@ class WideLayer(Fusion):
     undecayed = ("p",)
 
     def __init__(self, config: WideLayerConfig, shape: Shape):
-        resolved = config.resolved(shape)
-        of_layer = [state for state in config.states(shape) if state.number == resolved["layer"]]
-        super().__init__(of_layer, config.k)
-        self.mix_lr, seed = config.mix_lr, projection_seed()
-        self.projections = nn.ModuleList()
-        for copy in range(config.projections or len(config.states(shape))):
-            with drawing(seed, of_layer[0].key, copy):
-                self.projections.append(nn.Linear(shape.width, config.k, bias=False))
+        states = config.states(shape)
+        layer = states[-1].number if config.layer is None else config.layer
+        read = next(state for state in states if state.number == layer)
+        super().__init__([read], config.k)
+        self.mix_lr = config.mix_lr
+        names = (f"{read.key}, projection {j}" for j in range(config.projections or len(states)))
+        self.projections = nn.ModuleList(starts(names, lambda: nn.Linear(shape.width, config.k, bias=False)))
         self.p = nn.Parameter(torch.ones(len(self.projections)))
 
     def fuse(self, states: States, lengths: Lengths, live: list[State]) -> Float[Tensor, "tokens k"]:

@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from adalayers.results.palette import COLOURS
 from adalayers.storage.redaction import HIDDEN, SECRET_NAME, clean
 from adalayers.storage.to_json import to_json
 
@@ -27,19 +28,6 @@ _MIX, _WEIGHTS = "mix/", "weights/"
 _PARAMS = ("seed", "stage", "arm", "fusion", "train_examples", "draw")
 _BOOKKEEPING = ("parameters", "seconds", "epochs", "best_epoch")
 """Numbers of a row that are no score: as params they can be read and filtered by, and are drawn as no charts."""
-
-_COLOURS = (
-    "#0072B2",
-    "#D55E00",
-    "#009E73",
-    "#CC79A7",
-    "#E69F00",
-    "#56B4E9",
-    "#661100",
-    "#999933",
-    "#332288",
-    "#777777",
-)
 
 # What every MLflow server accepts; newer ones accept more.
 _NAME_LENGTH = 250
@@ -122,9 +110,9 @@ def symbols(study: Mapping[str, Any]) -> dict[str, str]:
 
 
 def colours(study: Mapping[str, Any]) -> dict[str, str]:
-    """Return the colour of each arm of a study's document, in which its runs are drawn: Okabe and Ito's and Tol's."""
+    """Return the colour of each arm of a study's document, in which its runs are drawn."""
     arms = (study.get("request") or {}).get("arms") or []
-    return {str(arm["name"]): _COLOURS[place % len(_COLOURS)] for place, arm in enumerate(arms)}
+    return {str(arm["name"]): COLOURS[place % len(COLOURS)] for place, arm in enumerate(arms)}
 
 
 def data_params(study: Mapping[str, Any]) -> dict[str, str]:
