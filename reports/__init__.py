@@ -42,7 +42,7 @@ def write_report(folder: Folder | str | Path) -> str:
     """
     from reports import write
 
-    return f"{write.build(folder).loaded.results.folder.uri}/{write.REPORT}"
+    return f"{write.build(folder).loaded.folder.uri}/{write.REPORT}"
 
 
 def write_cover(study_root: Folder | str | Path, folders: Iterable[Folder | str | Path]) -> str:

@@ -7,7 +7,10 @@ from collections.abc import Sequence
 from typing import Any
 
 from adalayers.comparisons import Change, Comparison, PlannedArm
-from reports.reading.load import Plan
+from adalayers.results.study_file import RequestRecord
+from reports.reading import factors
+from reports.reading.factors import short
+from reports.words import labels
 
 OF_MIX = {"learned": "learned mix", "uniform": "equal weights", "last": "last layer"}
 """`mix` of an arm's configuration -> what an arm is called that is named after it."""
@@ -27,7 +30,7 @@ PHRASES = {"at its travel": "at a matched rate"}
 """Words of an arm's name that nobody outside its study knows -> what a page says."""
 
 
-def arm(name: str, plan: Plan) -> str:
+def arm(name: str, plan: RequestRecord) -> str:
     """Return what an arm is called: its settings in symbols, and the mix in words."""
     known = next((planned for planned in plan.arms if planned.name == name), PlannedArm(name))
     fixed = {factor.name for factor in plan.factors if _levels(factor.name, plan) == 1}
@@ -53,7 +56,7 @@ def _cut(words: str) -> str:
     return words if len(words) <= LONGEST else f"{words[: LONGEST - 1]}…"
 
 
-def _levels(factor: str, plan: Plan) -> int:
+def _levels(factor: str, plan: RequestRecord) -> int:
     """Return how many levels the cells of the core have of a factor."""
     return len({str(arm.levels.get(factor)) for arm in plan.arms if arm.role == "core"})
 
@@ -79,14 +82,25 @@ def _number(value: str) -> Any:
         return value
 
 
-def setting(factor: str, value: Any, plan: Plan) -> str:
+def symbol(hyperparameter: str, plan: RequestRecord) -> str:
+    """Return what the head of a table calls a hyperparameter: a factor's label, else its name."""
+    return next((short(factor) for factor in plan.factors if factor.name == hyperparameter), hyperparameter)
+
+
+def with_meaning(hyperparameter: str, plan: RequestRecord) -> str:
+    """Return what a figure calls a hyperparameter: a factor with its meaning, else what it is in words."""
+    known = (factors.name(factor) for factor in plan.factors if factor.name == hyperparameter)
+    return next(known, labels.short(f"config/{hyperparameter}"))
+
+
+def setting(factor: str, value: Any, plan: RequestRecord) -> str:
     """Return a level with its factor in symbols: "α = 64", "2,000 training examples"."""
     if factor == "mix" and value in OF_MIX:
         return OF_MIX[value]
     known = next((item for item in plan.factors if item.name == factor), None)
     if known is not None and known.condition and isinstance(value, int | float):
-        return f"{value:,.0f} {plan.symbol(factor)}"
-    return f"{WORDS.get(factor, plan.symbol(factor))} = {level(value)}"
+        return f"{value:,.0f} {symbol(factor, plan)}"
+    return f"{WORDS.get(factor, symbol(factor, plan))} = {level(value)}"
 
 
 def level(value: Any) -> str:
@@ -96,7 +110,7 @@ def level(value: Any) -> str:
     return f"{value:g}" if isinstance(value, int | float) else _cut(str(value))
 
 
-def otherwise(arm: PlannedArm, plan: Plan) -> str:
+def otherwise(arm: PlannedArm, plan: RequestRecord) -> str:
     """Return what an arm has otherwise than the control, in symbols; "" where it has nothing."""
     control = next((other for other in plan.arms if other.name == plan.control), arm)
     differs = {
@@ -110,7 +124,7 @@ def otherwise(arm: PlannedArm, plan: Plan) -> str:
     return ", ".join(setting(key, value, plan) for key, value in rounded.items())
 
 
-def compared(claim: Comparison, plan: Plan) -> str:
+def compared(claim: Comparison, plan: RequestRecord) -> str:
     """Return what a comparison is called: "α = 64 instead of 1, at λ = 0.01"; of an arm and the control, the arm."""
     if not claim.changes:
         named = arm(claim.arm, plan)
@@ -122,7 +136,7 @@ def compared(claim: Comparison, plan: Plan) -> str:
     return f"{changed} together"
 
 
-def alternatives(changes: Sequence[Change], plan: Plan) -> str:
+def alternatives(changes: Sequence[Change], plan: RequestRecord) -> str:
     """Return what levels of a factor with one reference are called: "α = 8 or 64 instead of 1"."""
     first, *others = changes
     said = [setting(first.factor, first.level, plan), *(_of(first.factor, one.level) for one in others)]

@@ -81,7 +81,7 @@ def write_cover(
     root = _folder(study_root)
     entries, problems = _entries(root, folders, built)
     claims = across_cases(entries)
-    title = entries[0].evidence.plan.study if entries else root.name
+    title = entries[0].evidence.loaded.study.study if entries else root.name
     cover = Cover(title, entries, problems, claims)
     for name, figure in cover.figures.items():
         _write_figure(root, name, figure)
@@ -94,7 +94,7 @@ def _entries(
     root: Folder, folders: Iterable[Folder | str | Path], built: Iterable[Evidence]
 ) -> tuple[list[CoverEntry], list[str]]:
     """Return what a cover shows, and why folders are not on it."""
-    by_uri = {evidence.loaded.results.folder.uri: evidence for evidence in built}
+    by_uri = {evidence.loaded.folder.uri: evidence for evidence in built}
     entries, problems = [], []
     for folder in folders:
         directory = _folder(folder)

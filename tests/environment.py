@@ -23,7 +23,8 @@ from pathlib import Path
 
 from adalayers.command.main import DONE
 from adalayers.console.command_line import BAD_INPUT
-from adalayers.results.files import REPORT, load
+from adalayers.results.files import REPORT
+from reports.reading.load import load
 from tests.helpers.studying import ROOT, SCRIPT, world
 
 SECONDS = 400
@@ -221,8 +222,8 @@ def wrong(output: Path, inside: Path, *, tracked: bool) -> Iterator[str]:
     results = load(study)
     if results.problems or not (results.trials["status"] == "completed").all():
         yield f"problems {results.problems}, trials {results.trials['status'].tolist()}"
-    if results.study["environment"]["git"]["commit"] != commit():
-        yield f"of another commit: {results.study['environment']['git']}"
+    if results.study.environment.git.commit != commit():
+        yield f"of another commit: {results.study.environment.git}"
     if [path.name for path in inside.iterdir()] != [output.name]:
         yield f"beside its folder: {[path.name for path in inside.iterdir()]}"
     if tracked and not list(output.glob("mlartifacts/alpha_lambda/*/artifacts/report.md")):

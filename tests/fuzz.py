@@ -201,7 +201,7 @@ class Fuzz:
             (path.parent / STUDY.name).mkdir()  # as studies name their folders
             path = path.rename(path.parent / STUDY.name / "made")
             folder = Folder(path)
-            before, study = read_trials(folder), read_study(folder)[0]
+            before, study = read_trials(folder), read_study(folder)
             struck = rng.choice([file for file in sorted(path.rglob("*")) if file.is_file()])
             if struck.suffix == ".json" and rng.random() < 0.5:
                 _spoil_json(struck, rng)

@@ -19,8 +19,9 @@ from pathlib import Path
 
 import reports
 from adalayers.command.main import DONE, main
-from adalayers.results.files import REPORT, load
+from adalayers.results.files import REPORT
 from adalayers.tuning.session import ray_session
+from reports.reading.load import load
 
 STUDIES = Path(__file__).resolve().parents[1] / "studies"
 SECONDS = 120

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from adalayers.escaping import code, escape
-from adalayers.results.files import PREDICTIONS, load
+from adalayers.results.files import PREDICTIONS, read_rows
 from adalayers.results.record import StudyRecord
 from adalayers.storage.folder import Folder
 from adalayers.tasks.task import Task
@@ -19,13 +19,12 @@ def write_examples(folder: Folder, task: Task) -> str:
 
     The surest mistakes come first. Nothing is chosen on test: the trial is the best on validation.
     """
-    study = load(folder)
     best = StudyRecord(folder, task.metric).best(stage="confirm")
     lines = ["# Misclassified examples", ""]
     if best is None or not folder.exists(PREDICTIONS):
         lines.append("No confirmed trial has left predictions.")
     else:
-        rows = task.kind.mistakes(study.predictions.query("trial_id == @best"))
+        rows = task.kind.mistakes(read_rows(folder, PREDICTIONS).query("trial_id == @best"))
         lines += [
             f"Trial {code(best)}, the best confirmed one on validation: {len(rows)} mistakes, "
             f"the {task.kind.first_mistakes} {SHOWN_MISTAKES} below.",

@@ -10,10 +10,10 @@ from adalayers.config import TrialConfig
 from adalayers.data.prepare import Prepared
 from adalayers.errors import BadInput
 from adalayers.provenance import Provenance
-from adalayers.results.files import STUDY, TRIALS, read_document
-from adalayers.results.study_file import RequestRecord, StudyFile, parse
+from adalayers.results.files import STUDY, TRIALS
+from adalayers.results.study_file import RequestRecord, StudyFile, read_study
 from adalayers.results.trial_row import read_trial_rows
-from adalayers.storage.folder import Folder, damaged
+from adalayers.storage.folder import Folder
 from adalayers.study import trial_id
 from adalayers.tasks import metrics
 
@@ -40,11 +40,7 @@ def opened(folder: Folder, request: RequestRecord, provenance: Provenance) -> St
                 f"there are of; restore it from a copy, {WAYS_OUT}"
             )
         return new_study()
-    study, missing = parse(read_document(folder, advice=f"restore the file from a copy, {WAYS_OUT}"))
-    if needed := [path for path in missing if path.startswith(("id", "request", "runs"))]:
-        why = f"{needed[0]} is not what a study writes"
-        lost = "what was asked for or happened in the study is lost"
-        raise damaged(folder, STUDY, why, lost=lost, advice=WAYS_OUT)
+    study = read_study(folder, advice=f"restore the file from a copy, {WAYS_OUT}")
     if study.study not in ("", folder.parent().name):
         raise _another(folder, "study", folder.parent().name, study.study)
     stored, wanted = study.identity, request.identity(provenance.backbone, provenance.dataset)

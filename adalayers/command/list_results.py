@@ -28,7 +28,7 @@ def list_results(root: Folder) -> None:
 def _row(folder: Folder) -> tuple[str, str, str, str, str]:
     name = f"{folder.parent().name}/{folder.name}"
     try:
-        study = read_study(folder)[0]
+        study = read_study(folder)
         done = len(read_trials(folder)) if folder.exists(TRIALS) else 0
     except BadInput as error:
         return name, f"cannot be read: {error}", "", "", ""

@@ -48,7 +48,7 @@ def repeat(
         BadInput: There is no such trial, or what it was trained on is not what is here.
     """
     results = study_folder(folder)
-    study, _ = read_study(results)
+    study = read_study(results)
     rows = read_trial_rows(results)
     if trial_id not in rows:
         raise unknown("trial", trial_id, rows)

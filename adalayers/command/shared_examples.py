@@ -30,7 +30,7 @@ def add_from_data(folder: Folder) -> None:
     Raises:
         BadInput: The data cannot be had, or are others than those of the study.
     """
-    study, _ = read_study(folder)
+    study = read_study(folder)
     there = study.environment.dataset
     request = data_request(study, data_dir=os.environ.get("ADALAYERS_DATA"))
     train, validation, test = (there.examples.get(role) for role in ("train", "validation", "test"))

@@ -92,7 +92,7 @@ def study_summary(folder: str | Path, about: Mapping[str, Any]) -> StudySummary 
     if path.name != BEST or not all((path.parent / name).is_file() for name in (STUDY, TRIALS)):
         return study_of(about)
     study_folder = Folder(path.parent)
-    study, _ = read_study(study_folder)
+    study = read_study(study_folder)
     trials = read_trials(study_folder)
     rows = trials[trials["trial_id"] == str(about.get("trial_id"))]
     if rows.empty:

@@ -19,7 +19,6 @@ import io
 import json
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -56,27 +55,6 @@ _LAST = ("parameters", "seconds", "group", "predictions")
 _TEXT = dict.fromkeys(("trial_id", "stage", "arm", "search", "status", "error", "fusion", "predictions"), str)
 
 
-@dataclass(frozen=True)
-class Results:
-    """A study's results as read from its folder.
-
-    Attributes:
-        trials: a row per trial, the columns of `trials.csv`.
-        history: a row per trial and evaluation; empty, with `trial_id`, where the file is missing.
-        predictions: a row per confirmed trial, split and example; empty where the file is missing.
-        evaluations: a row per trial, split, variant of its trained model and metric; empty where it is missing.
-        problems: sentences that say what is missing or disagrees; the report shows them.
-    """
-
-    folder: Folder
-    study: dict[str, Any]
-    trials: pd.DataFrame
-    history: pd.DataFrame
-    predictions: pd.DataFrame
-    evaluations: pd.DataFrame
-    problems: list[str] = field(default_factory=list)
-
-
 def prediction_hash(predictions: pd.DataFrame) -> str:
     """Return what stands for a trial's predictions on one split, equal where those of all examples are.
 
@@ -100,59 +78,6 @@ def study_folder(folder: Folder | str | Path, *, wanted: str = "a study's result
     """Return the folder of a study. Raises `BadInput` where it lacks what all else rests on."""
     advice = "a folder that a study wrote, <output>/<study>/<backbone>-<dataset>"
     return require_files(folder, (STUDY, TRIALS), wanted=wanted, advice=advice)
-
-
-def load(folder: Folder | str | Path) -> Results:
-    """Read a results folder; what is missing or disagrees is named in `problems`, not raised.
-
-    A file of rows that is damaged is as one that is missing. Raises `BadInput` where `study.json` or `trials.csv`, on
-    which all else rests, is missing or cannot be read.
-    """
-    opened = study_folder(folder)
-    study = read_document(opened)
-    trials = read_trials(opened)
-    problems = []
-    frames = {}
-    request, runs = study.get("request"), study.get("runs")
-    has_variants = isinstance(request, Mapping) and request.get("variants")
-    for name in (HISTORY, PREDICTIONS, EVALUATIONS):
-        frames[name] = pd.DataFrame({"trial_id": pd.Series(dtype=str)})
-        if opened.exists(name):
-            try:
-                frames[name] = read_rows(opened, name)
-            except BadInput as error:
-                problems.append(f"`{name}` is damaged; what depends on it is left out ({error}).")
-        elif name != EVALUATIONS or has_variants:
-            problems.append(f"`{name}` is missing; what depends on it is left out.")
-    published = isinstance(runs, Mapping) and runs.get("published")
-    completed = (trials["status"] == "completed").any()
-    if completed and not published and not opened.exists(f"{BEST}/model.safetensors"):
-        problems.append(f"`{BEST}/`, the best model, is missing.")
-    evaluated = trials.loc[trials["status"].isin(["completed", "stopped"]), "trial_id"]
-    without_history = sorted(set(evaluated) - set(frames[HISTORY]["trial_id"]))
-    if without_history and len(frames[HISTORY]):
-        problems.append(
-            f"{len(without_history)} trials have no rows in `{HISTORY}`: {', '.join(without_history[:5])}"
-            + ("…" if len(without_history) > 5 else ".")
-        )
-    counted = runs.get("counts") if isinstance(runs, Mapping) else None
-    if counted is not None and counted != counts(trials):
-        problems.append(
-            f"`{STUDY}` counts {counted}, `{TRIALS}` holds {counts(trials)}; the rows are what is reported."
-        )
-    return Results(opened, study, trials, frames[HISTORY], frames[PREDICTIONS], frames[EVALUATIONS], problems)
-
-
-def read_document(folder: Folder, *, advice: str = RESTORE) -> dict[str, Any]:
-    """Return `study.json` as it stands. Raises `BadInput`, which ends in the advice, where it cannot be read."""
-    lost = "what the study was asked for, and its analyses, are lost"
-    try:
-        study = folder.read_json(STUDY)
-        if not isinstance(study, Mapping):
-            raise ValueError(f"wanted an object, got {type(study).__name__}")
-    except (ValueError, OSError) as error:
-        raise damaged(folder, STUDY, error, lost=lost, advice=advice) from error
-    return dict(study)
 
 
 def read_rows(folder: Folder, name: str) -> pd.DataFrame:

@@ -56,7 +56,7 @@ class StudyResults:
 
     @cached_property
     def study(self) -> StudyFile:
-        return read_study(self.folder)[0]
+        return read_study(self.folder)
 
     @property
     def report(self) -> str:
@@ -72,7 +72,7 @@ class StudyResults:
     def arms(self) -> pd.DataFrame:
         _ = self.trials  # a score that is no number is not left out of a mean without a word
         loaded = own_module("reports.reading.load").load(self.folder)
-        table: pd.DataFrame = own_module("reports.tables.arms").arms(loaded.results.trials, loaded.plan)
+        table: pd.DataFrame = own_module("reports.tables.arms").arms(loaded.trials, loaded.study.request)
         for name in map(str, table.columns.intersection(self.trials.columns)):
             if name.startswith("config/"):
                 table[name] = _as_type(table[name], self.trials[name].dtype)
@@ -86,7 +86,7 @@ class StudyResults:
     @cached_property
     def rates(self) -> pd.DataFrame:
         loaded = own_module("reports.reading.load").load(self.folder)
-        table: pd.DataFrame = own_module("reports.tables.rates").rates(self.trials, loaded.plan)
+        table: pd.DataFrame = own_module("reports.tables.rates").rates(self.trials, loaded.study.request)
         return table
 
     @cached_property
@@ -252,7 +252,7 @@ def _claims(folder: Folder) -> pd.DataFrame:
     """Return `claims.json` as rows. Raises `BadInput` for a file that is damaged."""
     try:
         claims = folder.read_json(files.CLAIMS) if folder.exists(files.CLAIMS) else []
-        from_json(tuple[ClaimRow, ...], claims, files.CLAIMS)
+        from_json(tuple[ClaimRow, ...], claims, files.CLAIMS, extra="ignore")
     except (ValueError, OSError) as error:
         lost, advice = "the comparisons cannot be shown", "rebuild it with adalayers report"
         raise damaged(folder, files.CLAIMS, error, lost=lost, advice=advice) from error

@@ -128,7 +128,7 @@ class OtherStudies:
         try:
             if not (folder.exists(STUDY) and folder.exists(TRIALS)):
                 return
-            document, _ = read_study(folder)
+            document = read_study(folder)
             rows = read_trial_rows(folder)
             model = _model_of(folder)
         except Exception as error:  # there is no end to what damaged files make their readers raise

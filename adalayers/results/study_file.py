@@ -1,38 +1,36 @@
-"""`study.json` as typed records, one definition for its writer and its readers.
-
-What a file lacks, or holds as something of another type, has the default of its field, and its path
-("request.metric") is listed by `parse`: a report says so instead of failing.
-"""
+"""`study.json` as typed records, one definition for its writer and its readers."""
 
 from __future__ import annotations
 
-import contextlib
 import dataclasses
 import functools
 import hashlib
-import types
-import typing
-from collections.abc import Mapping, Sequence
+import json
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Literal
+from typing import Any, Literal, TypeVar
+
+from pydantic import TypeAdapter, ValidationError
 
 from adalayers.comparisons import Comparison, PlannedArm
 from adalayers.errors import BadInput
 from adalayers.presets import Published
 from adalayers.provenance import BackboneId, DatasetId
 from adalayers.request import DataRequest, StudyRequest
-from adalayers.results.files import STUDY, read_document
+from adalayers.results.files import RESTORE, STUDY
 from adalayers.results.interim_analyses import InterimAnalysis
 from adalayers.states import Settings, Stream
-from adalayers.storage.folder import Folder
+from adalayers.storage.folder import Folder, damaged
 from adalayers.storage.to_json import JsonObject, to_json
 from adalayers.study import Factor, Variant
 
 STUDY_FORMAT = 3
 
+T = TypeVar("T")
+
 
 def later(default: Any) -> Any:
-    """Return a field that files written before it do not have, which `parse` does not list as missing."""
+    """Return a field that files written before it do not have; any other is in every file."""
     return field(default=default, metadata={"later": True})
 
 
@@ -87,6 +85,13 @@ class RequestRecord(StudyRequest):
     def space(self) -> dict[str, dict[str, Any]]:
         """The domain of each hyperparameter that is searched; of one that several search, as the first has it."""
         return {name: domain for space in reversed(self.spaces.values()) for name, domain in space.items()}
+
+    @property
+    def rate(self) -> float | None:
+        """The learning rate of all arms that no search has tuned; None where they have none or several."""
+        rates = {arm.config.get("lr") for arm in self.arms if arm.role != "best"}
+        rate = rates.pop() if len(rates) == 1 else None
+        return rate if isinstance(rate, int | float) else None
 
     def identity(self, backbone: BackboneId, dataset: DatasetId) -> JsonObject:
         """Return what makes a study on a backbone and dataset this one, by name, in JSON's own types."""
@@ -288,92 +293,75 @@ class StudyFile:
         return document
 
 
-def parse(document: Mapping[str, Any]) -> tuple[StudyFile, list[str]]:
-    """Return `study.json` as records, and the paths of all that it lacks or holds as something of another type.
-
-    Raises `BadInput` for a document of another format.
-    """
-    if document.get("format", STUDY_FORMAT) != STUDY_FORMAT:
-        raise BadInput(
-            f"wanted {STUDY} of format {STUDY_FORMAT}, got format {document['format']}, written by another version; "
-            "use that version, or start again with --fresh or --label"
-        )
-    missing: list[str] = []
-    return _record(StudyFile, document, "", missing), missing
-
-
-def read_study(folder: Folder) -> tuple[StudyFile, list[str]]:
-    """Return a folder's `study.json`, and what `parse` lists. Raises `BadInput` as it does, or for none to be read."""
-    document = read_document(folder)
-    try:
-        return parse(document)
-    except BadInput as error:
-        raise BadInput(f"{folder.uri}: {error}") from error
-
-
-def from_json(kind: Any, value: Any, path: str) -> Any:
-    """Return a value of JSON as the type `kind`, dataclasses included.
+def read_study(folder: Folder, *, advice: str = RESTORE) -> StudyFile:
+    """Return a folder's `study.json`.
 
     Raises:
-        ValueError: Something is missing, or of another type; `path` says where, from the document's root.
+        BadInput: It is missing, of another format, or not what a study writes: what it lacks, has too much, or has as
+            something of another type is named. The message ends in the advice.
     """
-    missing: list[str] = []
     try:
-        read = _value(kind, value, path, missing)
-    except TypeError:
-        missing.append(path)
-    if missing:
-        raise ValueError(f"{missing[0]} is missing, or of another type than is wanted")
+        document = folder.read_json(STUDY)
+        written = document.get("format") if isinstance(document, Mapping) else None
+        if isinstance(written, int) and written != STUDY_FORMAT:
+            raise BadInput(
+                f"wanted {STUDY} of format {STUDY_FORMAT}, got format {written} in {folder.uri}, written by another "
+                "version; use that version, or start again with --fresh or --label"
+            )
+        return from_json(StudyFile, document)
+    except (ValueError, OSError) as error:
+        lost = "what the study was asked for, and its analyses, are lost"
+        raise damaged(folder, STUDY, error, lost=lost, advice=advice) from error
+
+
+def from_json(
+    kind: type[T], value: Any, path: str = "", *, extra: Literal["forbid", "ignore"] = "forbid"
+) -> T:
+    """Return a value of JSON as the type `kind`, of which it has every field, by its exact type.
+
+    Args:
+        kind: A dataclass, or a container of some.
+        value: Of JSON's own types.
+        path: Where it stands in its document.
+        extra: What becomes of names that `kind` does not have.
+
+    Raises:
+        ValueError: Something is missing, too much, or of another type; the message says where.
+    """
+    try:
+        read: T = _adapter(kind).validate_json(
+            json.dumps(value, ensure_ascii=False).encode(errors="replace"), strict=True, extra=extra
+        )
+    except ValidationError as error:
+        first = error.errors(include_url=False, include_context=False)[0]
+        raise ValueError(f"{_at(path, *first['loc']) or 'it'}: {first['msg']}") from error
+    if lacking := next(_lacking(read, value, path), None):
+        raise ValueError(f"{lacking} is missing")
     return read
 
 
-_hints = functools.cache(typing.get_type_hints)
+@functools.cache
+def _adapter(kind: Any) -> TypeAdapter[Any]:
+    return TypeAdapter(kind)
 
 
-def _record(kind: Any, value: Any, path: str, missing: list[str]) -> Any:
-    """Return a record of type `kind`; `missing` grows by the paths of the fields that are not there."""
-    given = value if isinstance(value, Mapping) else {}
-    values = {}
-    for each in dataclasses.fields(kind):
-        name, hint = each.name, _hints(kind)[each.name]
-        field_path = f"{path}.{name}".lstrip(".")
-        if given.get(name) is None and not (name in given and _optional(hint)):
-            if not each.metadata.get("later"):
-                missing.append(field_path)
-        elif given[name] is not None:
-            try:
-                values[name] = _value(hint, given[name], field_path, missing)
-            except TypeError:
-                missing.append(field_path)
-    return kind(**values)
+def _lacking(read: Any, value: Any, path: str) -> Iterator[str]:
+    """Yield where `value` has no word on a field of the records that were read from it."""
+    if dataclasses.is_dataclass(read):
+        for each in dataclasses.fields(read):
+            if each.name in value:
+                yield from _lacking(getattr(read, each.name), value[each.name], _at(path, each.name))
+            elif not each.metadata.get("later"):
+                yield _at(path, each.name)
+    elif isinstance(read, tuple):
+        for place, item in enumerate(read):
+            yield from _lacking(item, value[place], _at(path, place))
+    elif isinstance(read, dict):
+        for name, item in read.items():
+            yield from _lacking(item, value[name], _at(path, name))
 
 
-def _value(hint: Any, value: Any, path: str, missing: list[str]) -> Any:
-    """Return a value as its type asks, as it is for `Any`. Raises `TypeError` for one of another type."""
-    if hint is Any:
-        return value
-    origin, arguments = typing.get_origin(hint), typing.get_args(hint)
-    if origin is types.UnionType:
-        for kind in arguments:
-            with contextlib.suppress(TypeError):
-                return _value(kind, value, path, missing)
-        raise TypeError(path)
-    if dataclasses.is_dataclass(hint) and isinstance(value, Mapping):
-        return _record(hint, value, path, missing)
-    if origin is Literal and value in arguments:
-        return value
-    if origin in (tuple, list) and isinstance(value, list | tuple):
-        return origin(_value(arguments[0], item, f"{path}[{i}]", missing) for i, item in enumerate(value))
-    if origin is dict and isinstance(value, Mapping):
-        return {str(key): _value(arguments[1], item, path, missing) for key, item in value.items()}
-    if hint is float and isinstance(value, int | float) and not isinstance(value, bool):
-        return float(value)
-    if origin is None and hint is not float and isinstance(value, hint):
-        if hint is int and isinstance(value, bool):
-            raise TypeError(path)
-        return value
-    raise TypeError(path)
-
-
-def _optional(hint: Any) -> bool:
-    return typing.get_origin(hint) is types.UnionType and types.NoneType in typing.get_args(hint)
+def _at(path: str, *places: str | int) -> str:
+    for place in places:
+        path += f"[{place}]" if isinstance(place, int) else f".{place}"
+    return path.removeprefix(".")

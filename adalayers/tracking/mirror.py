@@ -14,7 +14,8 @@ from urllib.parse import urlsplit
 
 from adalayers import environ
 from adalayers.errors import BadInput
-from adalayers.results.files import STUDY, read_document, study_folder
+from adalayers.results.files import STUDY, study_folder
+from adalayers.results.study_file import read_study
 from adalayers.storage.folder import Folder
 from adalayers.storage.redaction import reason, redacted
 from adalayers.tracking.session import SQLITE, Deleted, Session, is_outage, refusal
@@ -119,9 +120,8 @@ def sync(folder: Folder | str, uri: str) -> int:
     from sqlalchemy.exc import SQLAlchemyError
 
     try:
-        study = read_document(opened)
-        named = {key: str(study.get(key) or "") for key in ("study", "name", "id")}
-        session = Session(uri, experiment=named["study"], run_name=named["name"], study_key=named["id"])
+        study = read_study(opened)
+        session = Session(uri, experiment=study.study, run_name=study.name, study_key=study.id)
         written = session.mirror(opened)
     # A database's driver may not be installed, hence ImportError.
     except (MlflowException, SQLAlchemyError, Deleted, OSError, ImportError) as error:

@@ -48,11 +48,11 @@ from adalayers.results.files import (
     STUDY,
     TRIALS,
     counts,
-    read_document,
     read_rows,
     read_trials,
 )
 from adalayers.results.frames import StudyResults
+from adalayers.results.study_file import StudyFile, read_study
 from adalayers.storage.folder import Folder
 from adalayers.storage.lock import own_lock
 from adalayers.storage.redaction import clean, redacted
@@ -112,7 +112,7 @@ class Session:
             self._artifacts = beside / "mlartifacts"
         self._arms: dict[str, str] = {}  # arm -> run
         self._written: dict[str, tuple[str, str]] = {}  # trial -> run, and its status in trials.csv
-        self._study: Mapping[str, Any] = {}  # its document
+        self._study = StudyFile()
         with alone, _quiet():
             self._client = MlflowClient(tracking_uri=uri)
             self._key = study_key
@@ -130,7 +130,7 @@ class Session:
         Returns:
             The number of trials written.
         """
-        study = read_document(folder)
+        study = read_study(folder)
         with _quiet():
             self._describe(study)
             if not folder.exists(TRIALS):
@@ -155,13 +155,13 @@ class Session:
             raise refused[0]
         return len(missing)
 
-    def _describe(self, study: Mapping[str, Any]) -> None:
+    def _describe(self, study: StudyFile) -> None:
         """Write what was asked, and on what, as params of the parent; what changed since as tags."""
         from mlflow.entities import Param, RunTag
 
-        texts = dict(flat({name: study.get(name) or {} for name in ("request", "environment")}))
+        document = study.as_json()
+        texts = dict(flat({name: document[name] for name in ("request", "environment")}))
         self._study = study
-        metric = str((study.get("request") or {}).get("metric") or "")
         data = self._client.get_run(self._parent).data
         params = [Param(name, text) for name, text in texts.items() if name not in data.params]
         tags = [
@@ -171,7 +171,9 @@ class Session:
         ]
         tags += [RunTag(name, text) for name, text in _source(study).items() if data.tags.get(name) != text]
         self._log_to_parent(params, tags)
-        self._client.set_experiment_tag(self._experiment, VIEW + self._key, runs_view(self._key, metric))
+        self._client.set_experiment_tag(
+            self._experiment, VIEW + self._key, runs_view(self._key, study.request.metric)
+        )
 
     def _create(
         self,
@@ -225,13 +227,11 @@ class Session:
         self._client.set_terminated(run_id, RUN_STATUS[trial.status], end_time=end)
         self._written[trial.trial_id] = (run_id, trial.status)
 
-    def _end(self, folder: Folder, study: Mapping[str, Any], trials: pd.DataFrame) -> None:
+    def _end(self, folder: Folder, study: StudyFile, trials: pd.DataFrame) -> None:
         """Write the folder's files and what the arms scored, and end the parent run."""
         from mlflow.entities import Metric, RunTag
 
-        numbers = {
-            name: value for name, value in (study.get("runs") or {}).items() if isinstance(value, int | float)
-        }
+        numbers = {name: value for name, value in vars(study.runs).items() if isinstance(value, int | float)}
         outcome = dict(flat({"runs": numbers, "trials": counts(trials)}))
         with tempfile.TemporaryDirectory(prefix="adalayers-") as staged:
             for name in _artifacts(folder):
@@ -396,12 +396,11 @@ def _quiet() -> Iterator[None]:
             source.removeFilter(elsewhere)
 
 
-def _source(study: Mapping[str, Any]) -> dict[str, str]:
+def _source(study: StudyFile) -> dict[str, str]:
     """Return MLflow's own tags that say by what a study was run: its script, and the commit."""
-    command = (study.get("request") or {}).get("command")
-    script = next((word for word in str(command or "").split() if word.endswith(".py")), "")
-    commit = ((study.get("environment") or {}).get("git") or {}).get("commit")
-    tags = {"mlflow.source.name": clean(script), "mlflow.source.git.commit": str(commit or "")}
+    script = next((word for word in study.request.command.split() if word.endswith(".py")), "")
+    commit = study.environment.git.commit or ""
+    tags = {"mlflow.source.name": clean(script), "mlflow.source.git.commit": commit}
     return {name: text for name, text in tags.items() if text} | (
         {"mlflow.source.type": "LOCAL"} if script else {}
     )
@@ -412,9 +411,9 @@ def _artifacts(folder: Folder) -> list[str]:
     return [name for name in (*_ARTIFACTS, *inside) if not name.endswith(".partial") and folder.exists(name)]
 
 
-def _study_status(study: Mapping[str, Any], trials: pd.DataFrame) -> str:
+def _study_status(study: StudyFile, trials: pd.DataFrame) -> str:
     """Return the parent's status, by `runs.state` and how the trials ended."""
-    state = (study.get("runs") or {}).get("state")
+    state = study.runs.state
     if len(trials) and trials["status"].isin(["failed", "diverged"]).all():
         return "FAILED"
     if state in _CUT_SHORT or (state != "finished" and (trials["status"] == "unfinished").any()):

@@ -15,6 +15,7 @@ import numpy as np
 import pandas as pd
 
 from adalayers.results.palette import COLOURS
+from adalayers.results.study_file import StudyFile
 from adalayers.storage.redaction import HIDDEN, SECRET_NAME, clean
 from adalayers.storage.to_json import to_json
 
@@ -102,27 +103,24 @@ def in_symbols(arm: str, symbols: Mapping[str, str]) -> str:
     return arm[:_NAME_LENGTH]
 
 
-def symbols(study: Mapping[str, Any]) -> dict[str, str]:
-    """Return the factors of a study's document whose label is shorter than their name, by name: {"alpha": "α"}."""
-    factors = (study.get("request") or {}).get("factors") or []
-    labels = {str(factor["name"]): str(factor.get("label") or "") for factor in factors}
+def symbols(study: StudyFile) -> dict[str, str]:
+    """Return the factors of a study whose label is shorter than their name, by name: {"alpha": "α"}."""
+    labels = {factor.name: factor.label for factor in study.request.factors}
     return {name: label for name, label in labels.items() if label and len(label) < len(name)}
 
 
-def colours(study: Mapping[str, Any]) -> dict[str, str]:
-    """Return the colour of each arm of a study's document, in which its runs are drawn."""
-    arms = (study.get("request") or {}).get("arms") or []
-    return {str(arm["name"]): COLOURS[place % len(COLOURS)] for place, arm in enumerate(arms)}
+def colours(study: StudyFile) -> dict[str, str]:
+    """Return the colour of each arm of a study, in which its runs are drawn."""
+    return {arm.name: COLOURS[place % len(COLOURS)] for place, arm in enumerate(study.request.arms)}
 
 
-def data_params(study: Mapping[str, Any]) -> dict[str, str]:
+def data_params(study: StudyFile) -> dict[str, str]:
     """Return on what a study's trials are trained, by parameter: the names of backbone and dataset, and examples."""
-    environment = study.get("environment") or {}
-    backbone, dataset = (environment.get(name) or {} for name in ("backbone", "dataset"))
+    dataset = study.environment.dataset
     values = {
-        "backbone": backbone.get("name") or backbone.get("id"),
-        "dataset": dataset.get("name"),
-        "examples": (dataset.get("examples") or {}).get("train"),
+        "backbone": study.environment.backbone.name,
+        "dataset": dataset.name,
+        "examples": dataset.examples.get("train"),
     }
     return {name: text[:_PARAM_LENGTH] for name, value in values.items() if (text := _text(value))}
 

@@ -18,12 +18,11 @@ from typing import Literal
 
 from adalayers.comparisons import FIRST, Comparison
 from adalayers.results.interim_analyses import PLANNED
-from adalayers.results.study_file import StudyFile
+from adalayers.results.study_file import RequestRecord, StudyFile
 from adalayers.storage.to_json import JsonObject
 from reports.evidence.claims import Claim, Family, judged
 from reports.evidence.evidence import Evidence
 from reports.evidence.holm import paired, unpaired
-from reports.reading.load import Plan
 from reports.tables import arms as tables
 
 ALL = "all"
@@ -46,7 +45,7 @@ class Case:
     evidence: Evidence
 
     @property
-    def plan(self) -> Plan:
+    def plan(self) -> RequestRecord:
         return self.evidence.plan
 
     @property

@@ -18,11 +18,11 @@ import pandas as pd
 from adalayers.comparisons import FIRST, Comparison
 from adalayers.results.interim_analyses import InterimAnalysis
 from adalayers.results.intervals import TOLERANCE
+from adalayers.results.study_file import RequestRecord
 from adalayers.storage.to_json import JsonObject
 from adalayers.tasks.metrics import bounds
 from reports.evidence import prediction_hashes
 from reports.evidence.holm import BETTER, OPEN, SAME, WORSE, Decision, Estimate, Step, decide, paired
-from reports.reading.load import Plan
 from reports.tables import arms as tables
 from reports.tables.convergence import BestSoFar
 
@@ -134,7 +134,7 @@ Values = Mapping[str, Mapping[int, float]]
 
 def claims(
     trials: pd.DataFrame,
-    plan: Plan,
+    plan: RequestRecord,
     analyses: Sequence[InterimAnalysis],
     answers: prediction_hashes.PredictionHashes,
     error: float,
@@ -158,7 +158,7 @@ def claims(
 def contrasts(
     trials: pd.DataFrame,
     best: BestSoFar,
-    plan: Plan,
+    plan: RequestRecord,
     analyses: Sequence[InterimAnalysis],
     error: float,
 ) -> list[Claim]:

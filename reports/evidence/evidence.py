@@ -12,7 +12,7 @@ import pandas as pd
 
 from adalayers.results.interim_analyses import InterimAnalysis, planned_error
 from adalayers.results.measures import read_shared
-from adalayers.results.study_file import Factor, Published
+from adalayers.results.study_file import EnvironmentRecord, Factor, Published, RequestRecord
 from adalayers.storage.to_json import JsonObject
 from adalayers.tasks.kind import TaskKind
 from adalayers.tasks.kinds import KINDS
@@ -22,7 +22,7 @@ from reports.evidence import claims as claiming
 from reports.evidence import omnibus, planning, prediction_hashes, resampling
 from reports.reading.factors import column, in_order, levels
 from reports.reading.frames import numbers, records, searched
-from reports.reading.load import Loaded, Plan
+from reports.reading.load import Loaded
 from reports.reading.space import Domain, domains
 from reports.tables import arms as tables
 from reports.tables import convergence, costs, importances, layers, ranges, rates, variants
@@ -38,12 +38,21 @@ class Evidence:
     loaded: Loaded
 
     @property
-    def plan(self) -> Plan:
-        return self.loaded.plan
+    def plan(self) -> RequestRecord:
+        return self.loaded.study.request
+
+    @property
+    def environment(self) -> EnvironmentRecord:
+        return self.loaded.study.environment
+
+    @property
+    def baseline(self) -> float | None:
+        """The trivial model's score on validation."""
+        return self.environment.dataset.baseline.get("val")
 
     @property
     def trials(self) -> pd.DataFrame:
-        return self.loaded.results.trials
+        return self.loaded.trials
 
     @property
     def published(self) -> tuple[Published, ...]:
@@ -52,7 +61,7 @@ class Evidence:
 
     @property
     def history(self) -> pd.DataFrame:
-        return self.loaded.results.history
+        return self.loaded.history
 
     @cached_property
     def _computed(self) -> dict[str, Any]:
@@ -118,7 +127,7 @@ class Evidence:
         """Arms that on at least half of their seeds give one answer to all examples, or score exactly 0."""
         rows = tables.confirmed(self.trials)
         nothing = rows["trial_id"].isin(
-            predicted.one_answer(self.loaded.results.predictions, list(rows["trial_id"]), self.split)
+            predicted.one_answer(self.loaded.predictions, list(rows["trial_id"]), self.split)
         )
         if bounds(self.plan.metric) is not None:
             nothing |= numbers(rows, f"{self.split}/{self.plan.metric}") == 0
@@ -153,7 +162,7 @@ class Evidence:
     def _examples(self) -> tuple[dict[int, resampling.Variance], list[str]]:
         labels = self.loaded.study.environment.dataset.labels
         return resampling.example_variances(
-            self.loaded.results.predictions,
+            self.loaded.predictions,
             self.trials,
             self.plan,
             self.split,
@@ -165,7 +174,7 @@ class Evidence:
     @cached_property
     def _shared(self) -> list[int]:
         """The indices of the examples that also stand in train; none where they are not known."""
-        indices = read_shared(self.loaded.results.folder, self.split_name)
+        indices = read_shared(self.loaded.folder, self.split_name)
         known = self.loaded.study.environment.dataset.shared.get(self.split_name)
         return indices if len(indices) == known else []
 
@@ -248,7 +257,7 @@ class Evidence:
     @cached_property
     def best_so_far(self) -> BestSoFar:
         """The best validation score so far of every confirmed trial."""
-        return convergence.best_so_far(self.trials, self.history, self.plan)
+        return convergence.best_so_far(self.trials, self.history, self.plan.metric, self.baseline)
 
     @cached_property
     def contrasts(self) -> list[claiming.Claim]:
@@ -328,7 +337,7 @@ class Evidence:
     @cached_property
     def variants(self) -> pd.DataFrame:
         """What trained models lose with something taken away."""
-        return variants.score_changes(self.loaded.results.evaluations, self.trials, self.plan)
+        return variants.score_changes(self.loaded.evaluations, self.trials, self.plan, self.baseline)
 
     @cached_property
     def costs(self) -> pd.DataFrame:
@@ -379,7 +388,7 @@ class Evidence:
     @cached_property
     def predictions(self) -> pd.DataFrame:
         """The predictions of the trials in `shown_arms`."""
-        return predicted.rows_of(self.loaded.results.predictions, list(self.shown_arms), self.split)
+        return predicted.rows_of(self.loaded.predictions, list(self.shown_arms), self.split)
 
     def row_of(self, arm: str | None) -> Mapping[str, Any] | None:
         """Return the row of `tables.arms` of an arm."""

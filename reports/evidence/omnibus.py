@@ -18,10 +18,10 @@ from scipy import sparse
 from adalayers.comparisons import FIRST, Kind, crossing
 from adalayers.results.interim_analyses import CROSSED, OMNIBUS, InterimAnalysis
 from adalayers.results.intervals import TOLERANCE
+from adalayers.results.study_file import RequestRecord
 from adalayers.storage.to_json import JsonObject
 from reports.evidence.claims import Claim, Values
 from reports.evidence.holm import OPEN, holm
-from reports.reading.load import Plan
 
 MATTERS = "matters"
 DRAWS = 9999
@@ -49,13 +49,15 @@ class Omnibus(Claim):
         return {**super().as_json(), "arm": " x ".join(self.factors), "control": None}
 
 
-def crossed(plan: Plan) -> tuple[tuple[str, ...], dict[tuple[Any, ...], str]]:
+def crossed(plan: RequestRecord) -> tuple[tuple[str, ...], dict[tuple[Any, ...], str]]:
     """Return the factors that a study crosses completely, and levels -> arm; none where it does not."""
     cells = {arm.name: arm.levels for arm in plan.arms if arm.role == "core"}
     return crossing(cells, [factor.name for factor in plan.factors])
 
 
-def omnibus(plan: Plan, scores: Values, split: str, analyses: Sequence[InterimAnalysis]) -> list[Omnibus]:
+def omnibus(
+    plan: RequestRecord, scores: Values, split: str, analyses: Sequence[InterimAnalysis]
+) -> list[Omnibus]:
     """Return what is found of each factor and interaction, as of the last planned analysis.
 
     A condition is not asked by itself, nor with conditions alone. Seeds that lack a cell are left out.

@@ -18,9 +18,9 @@ import numpy as np
 import pandas as pd
 
 from adalayers.results.files import PREDICTIONS, TRIALS, answers
+from adalayers.results.study_file import RequestRecord
 from adalayers.tasks.metrics import Answers, Counts, Metric, metric
 from reports.reading.frames import numbers
-from reports.reading.load import Plan
 from reports.tables import arms as tables
 from reports.words.text import count
 
@@ -55,7 +55,7 @@ class Variance(NamedTuple):
 def example_variances(
     predictions: pd.DataFrame,
     trials: pd.DataFrame,
-    plan: Plan,
+    plan: RequestRecord,
     split: str,
     contrasts: Sequence[Contrast],
     names: Sequence[str],

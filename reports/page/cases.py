@@ -37,7 +37,7 @@ def distances(cases: Named) -> pd.DataFrame:
         }
         about = {"series": name, "backbone": environment.backbone.name, "n": score["n"] if score else 0}
         about["reference"] = evidence.loaded.study.request.own.get("reference_dataset")
-        for measure in measured(evidence.loaded.results.folder).values():
+        for measure in measured(evidence.loaded.folder).values():
             if measure.distance:
                 own = dataclasses.asdict(measure) | {"over": (measure.low, measure.high), "of": measure.n}
                 rows.append({**own, **about, **reached, "x": measure.beyond})

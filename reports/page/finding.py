@@ -14,6 +14,7 @@ from typing import Any
 from scipy import stats
 
 from adalayers.comparisons import FIRST
+from adalayers.results.study_file import RequestRecord
 from adalayers.tasks.metrics import smallest_effect
 from reports import names
 from reports.evidence.claims import Claim
@@ -22,7 +23,6 @@ from reports.evidence.holm import BETTER, OPEN, WORSE
 from reports.reading.data import majority
 from reports.reading.factors import short
 from reports.reading.frames import numbers
-from reports.reading.load import Plan
 from reports.tables import arms as tables
 from reports.tables.distances import share_of_the_way
 from reports.words import labels
@@ -98,7 +98,7 @@ class Finding:
         with_entropy: Rank correlation, over the cells, of the score with the entropy of the mix, where it is large.
     """
 
-    plan: Plan
+    plan: RequestRecord
     score: str
     control: str
     pairs: int
@@ -276,12 +276,12 @@ def _with_entropy(evidence: Evidence) -> float | None:
 
 def stayed_uniform(evidence: Evidence) -> bool:
     """Whether the control learns its mix, and that mix is the uniform one but in name."""
-    row, plan = evidence.row_of(evidence.plan.control), evidence.plan
-    if not row or not tables.is_learned(str(row["mix"]), str(row["fusion"])) or len(plan.hidden_states) < 2:
+    row, states = evidence.row_of(evidence.plan.control), evidence.environment.hidden_states
+    if not row or not tables.is_learned(str(row["mix"]), str(row["fusion"])) or len(states) < 2:
         return False
     rows = tables.confirmed(evidence.trials)
-    entropy = float(numbers(rows[rows["arm"] == plan.control], "mix/entropy").mean())
-    return entropy >= UNIFORM_SHARE * math.log(len(plan.hidden_states))
+    entropy = float(numbers(rows[rows["arm"] == evidence.plan.control], "mix/entropy").mean())
+    return entropy >= UNIFORM_SHARE * math.log(len(states))
 
 
 def floor(evidence: Evidence) -> Mapping[str, Any] | None:

@@ -106,7 +106,7 @@ def _row(row: Mapping[str, Any], claim: Claim | None, evidence: Evidence) -> Row
 def _scale(evidence: Evidence) -> Sequence[tuple[str, float]]:
     """Return what scores are measured by: the references that the study measured, else the trivial model."""
     score = f"{evidence.split}/{evidence.plan.metric}"
-    references = read_references(evidence.loaded.results.folder).items()
+    references = read_references(evidence.loaded.folder).items()
     rows = [(REFERENCES.get(name, name), scores[score]) for name, scores in references if score in scores]
     trivial = evidence.loaded.study.environment.dataset.baseline.get(evidence.split)
     return rows or ([] if trivial is None else [("one answer to all", trivial)])

@@ -31,11 +31,11 @@ class StudyPage:
 
     @property
     def title(self) -> str:
-        study, environment = self.evidence.plan.study, self.evidence.loaded.study.environment
+        study, environment = self.evidence.loaded.study, self.evidence.environment
         backbone, dataset = environment.backbone.name, environment.dataset.name
-        where = f"{backbone} on {dataset}" if backbone and dataset else self.evidence.plan.name
-        label = self.evidence.loaded.study.request.label
-        return f"{study.replace('_', ' ')}: {where}" + (f" ({label})" if label else "")
+        where = f"{backbone} on {dataset}" if backbone and dataset else study.name
+        label = study.request.label
+        return f"{study.study.replace('_', ' ')}: {where}" + (f" ({label})" if label else "")
 
     @cached_property
     def lead(self) -> tuple[str, str, Figure] | None:

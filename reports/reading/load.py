@@ -1,122 +1,123 @@
-"""A results folder -> what a report rests on: its frames, `study.json` as typed records, and the plan in them.
-
-`study.json` may be old or made by hand: whatever it lacks has a default, and is named in `problems`.
-"""
+"""A results folder -> what a report rests on: its frames, and `study.json` as typed records."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
 import pandas as pd
 
-from adalayers.comparisons import PlannedArm, planned_comparisons
+from adalayers.comparisons import PlannedArm
 from adalayers.errors import BadInput
-from adalayers.results import files as results
+from adalayers.results import files
+from adalayers.results.files import (
+    BEST,
+    EVALUATIONS,
+    HISTORY,
+    PREDICTIONS,
+    STUDY,
+    TRIALS,
+    counts,
+    read_rows,
+    read_trials,
+)
 from adalayers.results.rescoring import contradictions
-from adalayers.results.study_file import Factor, RequestRecord, StudyFile, parse
+from adalayers.results.study_file import RequestRecord, StudyFile, read_study
 from adalayers.storage.folder import Folder
-from reports.reading import factors as factoring
 from reports.reading.frames import numbers
-from reports.words import labels
 from reports.words.text import count
-
-
-@dataclass(frozen=True, kw_only=True)
-class Plan(RequestRecord):
-    """What a study was asked for, as its report reads it: what `study.json` lacks is as the trials have it.
-
-    metric, control: "" where nothing says; smallest_effect: None
-    baseline:        the trivial model's validation score; None where nothing says
-    hidden_states:   names of the layers mixed by default ("01", "00" the embeddings)
-    """
-
-    study: str
-    name: str
-    baseline: float | None
-    hidden_states: tuple[str, ...]
-
-    @property
-    def rate(self) -> float | None:
-        """The learning rate of all arms that no search has tuned; None where they have none or several."""
-        rates = {arm.config.get("lr") for arm in self.arms if arm.role != "best"}
-        rate = rates.pop() if len(rates) == 1 else None
-        return rate if isinstance(rate, int | float) else None
-
-    def short(self, hyperparameter: str) -> str:
-        """Return the label without its unit."""
-        factor = next((factor for factor in self.factors if factor.name == hyperparameter), None)
-        return factoring.name(factor) if factor else labels.short(f"config/{hyperparameter}")
-
-    def symbol(self, hyperparameter: str) -> str:
-        """Return what the head of a table calls a hyperparameter: a factor's label, else its name."""
-        factor = next((factor for factor in self.factors if factor.name == hyperparameter), None)
-        return factoring.short(factor) if factor else hyperparameter
 
 
 @dataclass(frozen=True)
 class Loaded:
-    """A results folder as read, `study.json` as records, its plan, and sentences on everything missing or odd.
+    """A results folder as read.
 
-    withheld: confirmed trials that are not believed, by id, each with why; the frame of trials has no scores of them
+    Attributes:
+        study: `study.json`; its request has also the arms that `trials.csv` alone knows.
+        trials: A row per trial, the columns of `trials.csv`.
+        history: A row per trial and evaluation; empty, with `trial_id`, where the file is missing.
+        predictions: A row per confirmed trial, split and example; empty where the file is missing.
+        evaluations: A row per trial, split, variant of its trained model and metric; empty where it is missing.
+        problems: Sentences on what is missing or odd; the report shows them.
+        withheld: Confirmed trials that are not believed, by id, each with why; `trials` has no scores of them.
     """
 
-    results: results.Results
+    folder: Folder
     study: StudyFile
-    plan: Plan
-    problems: tuple[str, ...]
+    trials: pd.DataFrame
+    history: pd.DataFrame
+    predictions: pd.DataFrame
+    evaluations: pd.DataFrame
+    problems: Sequence[str] = ()
     withheld: Mapping[str, str] = field(default_factory=dict)
 
 
 def load(folder: Folder | str | Path) -> Loaded:
-    """Read a results folder. Raises `BadInput` where it cannot be read at all."""
+    """Read a results folder; what is missing or disagrees is named in `problems`, not raised.
+
+    A file of rows that is damaged is as one that is missing. Raises `BadInput` where `study.json` or `trials.csv`, on
+    which all else rests, is missing or cannot be read.
+    """
     try:
-        read = results.load(folder)
+        return _load(files.study_folder(folder))
     except OSError as error:
         raise BadInput(f"could not read the results in {folder}: {error}") from error
-    try:
-        study, missing = parse(read.study)
-    except BadInput as error:
-        raise BadInput(f"could not read {results.STUDY} in {folder}: {error}") from error
-    plan = make_plan(study, read.trials, read.folder.uri)
-    dataset = study.environment.dataset
+
+
+def _load(folder: Folder) -> Loaded:
+    study, trials, problems = read_study(folder), read_trials(folder), []
+    frames = {}
+    for name in (HISTORY, PREDICTIONS, EVALUATIONS):
+        frames[name] = pd.DataFrame({"trial_id": pd.Series(dtype=str)})
+        if folder.exists(name):
+            try:
+                frames[name] = read_rows(folder, name)
+            except BadInput as error:
+                problems.append(f"`{name}` is damaged; what depends on it is left out ({error}).")
+        elif name != EVALUATIONS or study.request.variants:
+            problems.append(f"`{name}` is missing; what depends on it is left out.")
+    completed = (trials["status"] == "completed").any()
+    if completed and not study.runs.published and not folder.exists(f"{BEST}/model.safetensors"):
+        problems.append(f"`{BEST}/`, the best model, is missing.")
+    evaluated = trials.loc[trials["status"].isin(["completed", "stopped"]), "trial_id"]
+    without_history = sorted(set(evaluated) - set(frames[HISTORY]["trial_id"]))
+    if without_history and len(frames[HISTORY]):
+        problems.append(
+            f"{len(without_history)} trials have no rows in `{HISTORY}`: {', '.join(without_history[:5])}"
+            + ("…" if len(without_history) > 5 else ".")
+        )
+    if study.runs.counts != (counted := counts(trials)):
+        problems.append(
+            f"`{STUDY}` counts {study.runs.counts}, `{TRIALS}` holds {counted}; the rows are what is reported."
+        )
+    study = _with_arms_of(trials, study)
+    request, dataset = study.request, study.environment.dataset
     withheld = contradictions(
-        read.trials,
-        read.predictions,
+        trials,
+        frames[PREDICTIONS],
         kind=dataset.kind,
         labels=dataset.labels,
         examples=dataset.examples,
     )
-    withheld |= _twice(read.trials[~read.trials["trial_id"].isin(withheld)])
-    trials = with_floor(without_scores(read.trials, withheld), plan.metric, dataset.baseline)
-    believed = read.predictions[~read.predictions["trial_id"].isin(withheld)]
-    read = replace(read, trials=trials, predictions=believed)
-    lacking = f"`{results.STUDY}` has no {', '.join(f'`{path}`' for path in missing)}; what rests on it is left out."
-    others = read.trials[~read.trials["trial_id"].isin(withheld)]
-    problems = (*read.problems, *([lacking] if missing else []), *oddities(others, plan))
-    return Loaded(read, study, plan, problems, withheld)
+    withheld |= _twice(trials[~trials["trial_id"].isin(withheld)])
+    problems += oddities(trials[~trials["trial_id"].isin(withheld)], request)
+    believed = frames[PREDICTIONS][~frames[PREDICTIONS]["trial_id"].isin(withheld)]
+    scored = with_floor(without_scores(trials, withheld), request.metric, dataset.baseline)
+    return Loaded(folder, study, scored, frames[HISTORY], believed, frames[EVALUATIONS], problems, withheld)
 
 
-def make_plan(study: StudyFile, trials: pd.DataFrame, uri: str = "") -> Plan:
-    """Return the plan that `study.json` states, with what the trials say where it says nothing."""
-    asked, arms, factors = study.request, _arms(study, trials), _factors(study)
-    comparisons = tuple(claim for claim in asked.comparisons if claim.weights) or planned_comparisons(
-        arms, [factor.name for factor in factors], asked.control
-    )
-    known = {"arms": arms, "factors": factors, "comparisons": tuple(comparisons)}
-    return Plan(
-        **vars(asked) | known,
-        study=study.study or "study",
-        name=study.name or uri.rstrip("/").rsplit("/", 1)[-1],
-        baseline=study.environment.dataset.baseline.get("val"),
-        hidden_states=study.environment.hidden_states,
-    )
+def _with_arms_of(trials: pd.DataFrame, study: StudyFile) -> StudyFile:
+    """Return a study whose request has also the arms that only `trials.csv` knows, by name."""
+    known = {arm.name for arm in study.request.arms}
+    others = sorted(set(trials.loc[trials["stage"] == "confirm", "arm"]) - {"", *known})
+    arms = (*study.request.arms, *map(PlannedArm, others))
+    return replace(study, request=replace(study.request, arms=arms))
 
 
-def oddities(trials: pd.DataFrame, plan: Plan) -> list[str]:
+def oddities(trials: pd.DataFrame, plan: RequestRecord) -> list[str]:
     """Return sentences on odd rows: arms of two configurations, missing scores."""
     sentences = []
     done = trials[(trials["stage"] == "confirm") & (trials["status"] == "completed") & (trials["arm"] != "")]
@@ -127,15 +128,14 @@ def oddities(trials: pd.DataFrame, plan: Plan) -> list[str]:
             f"Arm `{arm}` holds trials of more than one configuration; they are reported together."
         )
     score = f"val/{plan.metric}"
-    if plan.metric and score not in trials.columns:
+    if score not in trials.columns:
         sentences.append(f"`trials.csv` has no column `{score}`; no score is shown.")
-    for column in (f"{split}/{plan.metric}" for split in ("val", "test") if plan.metric):
-        lost = int(numbers(done, column).isna().sum()) if column in trials.columns else 0
-        if lost:
+    for column in trials.columns.intersection([score, f"test/{plan.metric}"]):
+        if lost := int(numbers(done, column).isna().sum()):
             sentences.append(
                 f"{count(lost, 'completed trial')} without a `{column}`: left out of every mean."
             )
-    if plan.control and plan.control not in {arm.name for arm in plan.arms}:
+    if plan.control not in {arm.name for arm in plan.arms}:
         sentences.append(f"The control `{plan.control}` is not among the arms; no arm can be compared.")
     return sentences
 
@@ -174,22 +174,6 @@ def with_floor(trials: pd.DataFrame, metric: str, baseline: Mapping[str, float])
     columns = {f"{split}/{metric}": score for split, score in baseline.items()}
     present = {name: score for name, score in columns.items() if name in trials.columns}
     return trials.assign(**{name: trials[name].mask(diverged, score) for name, score in present.items()})
-
-
-def _arms(study: StudyFile, trials: pd.DataFrame) -> tuple[PlannedArm, ...]:
-    """Return the arms of `study.json` in their order, then those that only `trials.csv` knows, by name."""
-    arms = {arm.name: arm for arm in study.request.arms if arm.name}
-    for name in sorted(set(trials.loc[trials["stage"] == "confirm", "arm"]) - {"", *arms}):
-        arms[name] = PlannedArm(name)
-    return tuple(arms.values())
-
-
-def _factors(study: StudyFile) -> tuple[Factor, ...]:
-    """Return the factors of `study.json`, one of each name, else those that it calls scientific."""
-    named = {factor.name: factor for factor in study.request.factors if factor.name}
-    return tuple(named.values()) or tuple(
-        Factor(name, name, scale="choice") for name in study.request.scientific
-    )
 
 
 def as_text(value: Any) -> str:

@@ -10,6 +10,7 @@ from matplotlib.figure import Figure
 
 from reports.cells import INTERVAL, named, summary, table_of
 from reports.evidence.evidence import Evidence
+from reports.names import symbol
 from reports.plots import legend, looks_of, panels, points, seeds_text
 from reports.reading.factors import label
 from reports.section import Section, Table
@@ -37,7 +38,7 @@ def tables(frames: Frames) -> Sequence[Table]:
     rows, evidence = frames.rows, frames.evidence
     heads = {
         "arm": lambda row: named(row["arm"]),
-        evidence.plan.symbol(frames.name): lambda row: (
+        symbol(frames.name, evidence.plan): lambda row: (
             f"{row['x']:,g}" if isinstance(row["x"], float) else row["x"]
         ),
         **({"epochs": lambda row: int(row["panel"])} if rows["panel"].nunique() > 1 else {}),

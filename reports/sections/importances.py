@@ -9,6 +9,7 @@ from matplotlib.figure import Figure
 
 from reports.cells import ends, table_of
 from reports.evidence.evidence import Evidence
+from reports.names import with_meaning
 from reports.plots import bars, legend, looks_of, single
 from reports.section import Section, Table
 from reports.tables.importances import RESAMPLES, importances, target_share
@@ -20,7 +21,7 @@ def frames(evidence: Evidence) -> pd.DataFrame | None:
     if evidence.searches != 1:
         return None
     table = importances(evidence.points, evidence.space)
-    label = [evidence.plan.short(name) for name in table["name"]]
+    label = [with_meaning(name, evidence.plan) for name in table["name"]]
     return table.assign(label=label) if len(table) else None
 
 

@@ -27,7 +27,7 @@ class Frames:
 
 
 def frames(evidence: Evidence) -> Frames | None:
-    measures = measured(evidence.loaded.results.folder)
+    measures = measured(evidence.loaded.folder)
     sample = measures.get(VARIABILITY)
     nu = sample.by_layer if sample else {}
     weights = evidence.profile

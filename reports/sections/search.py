@@ -7,6 +7,7 @@ from typing import Any
 
 from reports.cells import table_of
 from reports.evidence.evidence import Evidence
+from reports.names import symbol
 from reports.reading.factors import column, level
 from reports.section import Section, Table
 from reports.words.text import NONE, number
@@ -25,7 +26,7 @@ def tables(evidence: Evidence) -> Sequence[Table]:
     heads: dict[str, Any] = {
         "trial": "trial_id",
         "status": lambda row: "stopped early" if row["status"] == "stopped" else row["status"],
-        **{plan.symbol(name): lambda row, name=name: _brief(row[column(name)]) for name in names},
+        **{symbol(name, plan): lambda row, name=name: _brief(row[column(name)]) for name in names},
         "score": "score",
         "epochs": lambda row: number(row["epochs"], 0),
     }

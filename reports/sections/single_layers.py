@@ -35,7 +35,9 @@ class Frames:
 
 
 def frames(evidence: Evidence) -> Frames | None:
-    alone = single_layers(evidence.trials, evidence.plan, evidence.split).dropna(subset=["mean"])
+    alone = single_layers(
+        evidence.trials, evidence.environment.hidden_states, evidence.plan.metric, evidence.split
+    ).dropna(subset=["mean"])
     if alone.empty:
         return None
     # Of a study of single layers the control is the mix that they are compared with.

@@ -14,11 +14,11 @@ import pandas as pd
 
 from adalayers.comparisons import PlannedArm
 from adalayers.results.intervals import mean_interval
+from adalayers.results.study_file import RequestRecord
 from adalayers.tasks.metrics import bounds
 from reports.reading import factors as factoring
 from reports.reading.factors import Level, cell_names, column, in_order, level
 from reports.reading.frames import numbers, searched, texts
-from reports.reading.load import Plan
 
 KEYS = ("stage", "status", "arm", "seed", "trial_id")
 """What says which trial a row is."""
@@ -55,7 +55,7 @@ def at_last_epoch(trials: pd.DataFrame) -> pd.DataFrame:
     return table[allowed.notna() & best.notna()]
 
 
-def without_score(trials: pd.DataFrame, plan: Plan) -> dict[str, frozenset[int]]:
+def without_score(trials: pd.DataFrame, plan: RequestRecord) -> dict[str, frozenset[int]]:
     """Return arm -> the seeds of its trials that have no score: failed, not believed, diverged without a floor."""
     split = score_split(trials, plan)
     ended = trials["status"].isin(["completed", "diverged"])
@@ -64,7 +64,7 @@ def without_score(trials: pd.DataFrame, plan: Plan) -> dict[str, frozenset[int]]
     return {str(arm): frozenset(map(int, seeds)) for arm, seeds in rows.groupby("arm")["seed"]}
 
 
-def score_split(trials: pd.DataFrame, plan: Plan) -> str:
+def score_split(trials: pd.DataFrame, plan: RequestRecord) -> str:
     """Return the split arms are compared on: test where any confirmed trial has a test score, else val."""
     return "test" if numbers(confirmed(trials), f"test/{plan.metric}").notna().any() else "val"
 
@@ -83,7 +83,7 @@ def values(trials: pd.DataFrame, column: str) -> dict[str, dict[int, float]]:
     return {arm: dict(sorted(of_arm.items())) for arm, of_arm in by_arm.items()}
 
 
-def arms(trials: pd.DataFrame, plan: Plan) -> pd.DataFrame:
+def arms(trials: pd.DataFrame, plan: RequestRecord) -> pd.DataFrame:
     """A row per arm, in the plan's order.
 
     Columns: arm, role, aliases (text), fusion, `config/<factor>` of every factor, line (what the factors but the
@@ -105,11 +105,11 @@ def arms(trials: pd.DataFrame, plan: Plan) -> pd.DataFrame:
     return table.assign(line=cell_names(table, plan.factors[1:] or plan.factors))
 
 
-def factor_columns(plan: Plan) -> list[str]:
+def factor_columns(plan: RequestRecord) -> list[str]:
     return [column(factor.name) for factor in plan.factors]
 
 
-def core(arm_table: pd.DataFrame, plan: Plan) -> pd.DataFrame:
+def core(arm_table: pd.DataFrame, plan: RequestRecord) -> pd.DataFrame:
     """The cells of the factorial core: the rows of `arms` in it that have all factors, sorted by them."""
     if not plan.factors:
         return arm_table.iloc[:0]
@@ -117,7 +117,7 @@ def core(arm_table: pd.DataFrame, plan: Plan) -> pd.DataFrame:
     return in_order(rows, plan.factors).reset_index(drop=True)
 
 
-def learning_arms(trials: pd.DataFrame, plan: Plan) -> list[str]:
+def learning_arms(trials: pd.DataFrame, plan: RequestRecord) -> list[str]:
     """Return the arms that train their mix weights, by their trials, else by the plan."""
     settings = _settings(trials, plan).items()
     return [name for name, own in settings if is_learned(str(own["mix"]), str(own["fusion"]))]
@@ -133,7 +133,7 @@ def mix_by_arm(trials: pd.DataFrame, arm_table: pd.DataFrame) -> pd.DataFrame:
     return table
 
 
-def search(trials: pd.DataFrame, plan: Plan) -> pd.DataFrame:
+def search(trials: pd.DataFrame, plan: RequestRecord) -> pd.DataFrame:
     """A row per completed or stopped trial of the search stage; one seed each.
 
     Columns: trial_id, status, `config/<name>` of every factor and nuisance hyperparameter, score (best on
@@ -158,7 +158,7 @@ def best_arm(arm_table: pd.DataFrame) -> str | None:
     return None if scored.empty else str(scored["arm"].iloc[scored["val_mean"].argmax()])
 
 
-def best_trial(trials: pd.DataFrame, plan: Plan, *, learned: bool = False) -> str | None:
+def best_trial(trials: pd.DataFrame, plan: RequestRecord, *, learned: bool = False) -> str | None:
     """Return the completed trial of any stage with the best validation score; the smallest id of equals.
 
     `learned`: the best among trials whose mix weights were trained.
@@ -186,14 +186,14 @@ def failures(trials: pd.DataFrame) -> pd.DataFrame:
     return table.sort_values(["status", "stage", "arm", "trial_id"]).reset_index(drop=True)
 
 
-def _settings(trials: pd.DataFrame, plan: Plan) -> dict[str, dict[str, object]]:
+def _settings(trials: pd.DataFrame, plan: RequestRecord) -> dict[str, dict[str, object]]:
     """Return arm -> its fusion, factors and mix."""
     rows = trials[trials["stage"] == "confirm"]
     rows_of_arm = {str(name): arm_rows for name, arm_rows in rows.groupby("arm", sort=False)}
     return {arm.name: _settings_of(rows_of_arm.get(arm.name, rows.iloc[:0]), arm, plan) for arm in plan.arms}
 
 
-def _settings_of(rows: pd.DataFrame, arm: PlannedArm, plan: Plan) -> dict[str, object]:
+def _settings_of(rows: pd.DataFrame, arm: PlannedArm, plan: RequestRecord) -> dict[str, object]:
     """Return fusion, factors and mix of an arm: from its trials, else from the plan."""
     settings: dict[str, object] = {"fusion": next(filter(None, texts(rows, "fusion")), arm.fusion)}
     for factor in plan.factors:

@@ -11,8 +11,8 @@ from dataclasses import dataclass
 import numpy as np
 import pandas as pd
 
+from adalayers.results.study_file import RequestRecord
 from reports.reading.frames import numbers
-from reports.reading.load import Plan
 from reports.tables.arms import confirmed
 
 SHARE = 0.95
@@ -47,23 +47,25 @@ class BestSoFar:
         }
 
 
-def best_so_far(trials: pd.DataFrame, history: pd.DataFrame, plan: Plan) -> BestSoFar:
+def best_so_far(
+    trials: pd.DataFrame, history: pd.DataFrame, metric: str, baseline: float | None
+) -> BestSoFar:
     """Return the best scores so far of confirmed trials with history; a diverged one has the trivial model's."""
-    rows, curves = confirmed(trials), _curves(history, f"val/{plan.metric}")
+    rows, curves = confirmed(trials), _curves(history, f"val/{metric}")
     by_arm: dict[str, dict[int, tuple[np.ndarray, np.ndarray]]] = {}
     names = ("trial_id", "arm", "seed", "status")
     for trial_id, arm, seed, status in zip(*(rows[name] for name in names), strict=True):
         if pd.isna(seed):
             continue
-        if status == "diverged" and plan.baseline is not None:
-            by_arm.setdefault(arm, {})[int(seed)] = np.zeros(1), np.full(1, plan.baseline)
+        if status == "diverged" and baseline is not None:
+            by_arm.setdefault(arm, {})[int(seed)] = np.zeros(1), np.full(1, baseline)
         elif (curve := curves.get(trial_id)) is not None:
-            scores = np.maximum.accumulate(curve[f"val/{plan.metric}"].to_numpy())
+            scores = np.maximum.accumulate(curve[f"val/{metric}"].to_numpy())
             by_arm.setdefault(arm, {})[int(seed)] = curve["step"].to_numpy(), scores
-    return BestSoFar(by_arm, plan.baseline)
+    return BestSoFar(by_arm, baseline)
 
 
-def convergence(best: BestSoFar, trials: pd.DataFrame, plan: Plan) -> pd.DataFrame:
+def convergence(best: BestSoFar, trials: pd.DataFrame, plan: RequestRecord) -> pd.DataFrame:
     """A row per arm with confirmed trials: arm, median, low, high, n, censored, without_history.
 
     median: of the steps at which trials first have `SHARE` of their own gain over the trivial model. One that is never

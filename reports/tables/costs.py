@@ -11,9 +11,8 @@ import numpy as np
 import pandas as pd
 
 from adalayers.comparisons import PlannedArm
-from adalayers.results.study_file import BackboneRecord
+from adalayers.results.study_file import BackboneRecord, RequestRecord
 from reports.reading.frames import numbers, texts
-from reports.reading.load import Plan
 from reports.tables.arms import LAYER_MIX, confirmed
 
 MEASURED = {
@@ -30,7 +29,7 @@ MEASURED = {
 COST_COLUMNS = ["arm", "intact", "score", "n", *MEASURED]
 
 
-def by_arm(trials: pd.DataFrame, plan: Plan, split: str) -> pd.DataFrame:
+def by_arm(trials: pd.DataFrame, plan: RequestRecord, split: str) -> pd.DataFrame:
     """A row per confirmed arm, in the plan's order: means over its n seeds.
 
     intact:     whether the base model stays as it is, so that other tasks can share its pass
@@ -62,7 +61,7 @@ def by_arm(trials: pd.DataFrame, plan: Plan, split: str) -> pd.DataFrame:
     return table.sort_values("arm", key=lambda arms: arms.map(order))[COST_COLUMNS].reset_index(drop=True)
 
 
-def compared(table: pd.DataFrame, plan: Plan, backbone: BackboneRecord) -> pd.DataFrame:
+def compared(table: pd.DataFrame, plan: RequestRecord, backbone: BackboneRecord) -> pd.DataFrame:
     """Return the rows of `by_arm`, the best first, with number, kind and operations.
 
     kind:       what the base model is to the method: frozen, changed

@@ -7,9 +7,9 @@ import pandas as pd
 from scipy import stats
 
 from adalayers.results.intervals import LEVEL, MIN_N
+from adalayers.results.study_file import RequestRecord
 from adalayers.tasks.metrics import bounds
 from reports.reading.frames import numbers
-from reports.reading.load import Plan
 from reports.tables.arms import confirmed
 
 STEPS = 60
@@ -18,7 +18,7 @@ STEPS = 60
 CURVE_COLUMNS = ["arm", "step", "mean", "low", "high", "n"]
 
 
-def learning_curves(trials: pd.DataFrame, history: pd.DataFrame, plan: Plan) -> pd.DataFrame:
+def learning_curves(trials: pd.DataFrame, history: pd.DataFrame, plan: RequestRecord) -> pd.DataFrame:
     """A row per arm and step: mean best validation score so far over its n seeds, with its t interval.
 
     The best so far is what a trial would hand over if it ended there, so one that stopped for want of
@@ -43,7 +43,7 @@ def learning_curves(trials: pd.DataFrame, history: pd.DataFrame, plan: Plan) -> 
     return pd.concat(parts, ignore_index=True) if parts else pd.DataFrame(columns=CURVE_COLUMNS)
 
 
-def _curve(arm: str, table: pd.DataFrame, plan: Plan) -> pd.DataFrame:
+def _curve(arm: str, table: pd.DataFrame, plan: RequestRecord) -> pd.DataFrame:
     """Return the curve of one arm; `table` has trial_id, step, score."""
     # In numpy: a table of a few steps and seeds takes pandas ten times as long, and every arm has one.
     steps, row = np.unique(table["step"].to_numpy(dtype=float), return_inverse=True)

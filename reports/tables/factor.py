@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import pandas as pd
 
+from adalayers.results.study_file import RequestRecord
 from reports.reading.factors import cell_names, column
 from reports.reading.frames import numbers
-from reports.reading.load import Plan
 from reports.tables.arms import confirmed
 
 SIZE, EPOCHS, FROZEN = "train_examples", "epochs", "frozen"
 
 
-def over_factor(arms: pd.DataFrame, trials: pd.DataFrame, plan: Plan) -> tuple[str, pd.DataFrame]:
+def over_factor(arms: pd.DataFrame, trials: pd.DataFrame, plan: RequestRecord) -> tuple[str, pd.DataFrame]:
     """Return along which factor scores are shown, and the rows of `tables.arms` with x, series and panel.
 
     The factor is the number of training examples where arms differ in it, else the first one.

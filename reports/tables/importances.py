@@ -14,8 +14,8 @@ import numpy as np
 import pandas as pd
 
 from adalayers.comparisons import IMPORTANCES_FROM
+from adalayers.results.study_file import RequestRecord
 from reports.reading.frames import numbers, searched
-from reports.reading.load import Plan
 from reports.reading.space import Domain, as_choice
 
 if TYPE_CHECKING:
@@ -30,7 +30,7 @@ SEED = 0
 IMPORTANCE_COLUMNS = ["name", "role", "importance", "low", "high", "n"]
 
 
-def search_points(trials: pd.DataFrame, plan: Plan, space: Sequence[Domain]) -> pd.DataFrame:
+def search_points(trials: pd.DataFrame, plan: RequestRecord, space: Sequence[Domain]) -> pd.DataFrame:
     """A row per completed or stopped trial of the search with a score and every hyperparameter of the space.
 
     Columns: trial_id, status, score, and one per hyperparameter: a number, or the choice as text.

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 import pandas as pd
 
 from adalayers.tasks.metrics import bounds
 from reports.reading.frames import numbers, texts
-from reports.reading.load import Plan
 from reports.tables.arms import best_arm, confirmed, is_learned, summaries, summary
 from reports.tables.mix import at_best, state, state_name, weight_columns
 from reports.words.labels import layer_name
@@ -19,7 +18,9 @@ SINGLE_COLUMNS = ["state", "layer", "arm", "trained", "mean", "low", "high", "n"
 PROFILE_COLUMNS = ["state", "layer", "depth", "relative", "low", "high", "n"]
 
 
-def single_layers(trials: pd.DataFrame, plan: Plan, split: str) -> pd.DataFrame:
+def single_layers(
+    trials: pd.DataFrame, hidden_states: Sequence[str], metric: str, split: str
+) -> pd.DataFrame:
     """A row per confirmed arm whose mix is one single layer, by layer, with the summary of its score.
 
     state: the hidden state used, 0 = embeddings; layer: its name; trained: whether its projection was. An arm on the
@@ -33,12 +34,12 @@ def single_layers(trials: pd.DataFrame, plan: Plan, split: str) -> pd.DataFrame:
         frozen=[text in ("", "frozen") for text in texts(rows, "config/base_model")],
         state=numbers(rows, "config/layer"),
         trained=[text.lower() != "false" for text in texts(rows, "config/train_projections")],
-        score=numbers(rows, f"{split}/{plan.metric}"),
+        score=numbers(rows, f"{split}/{metric}"),
     )
     single = rows[(rows["mix"] == "single") & rows["state"].notna() & rows["frozen"]]
     if single.empty:
         return pd.DataFrame(columns=SINGLE_COLUMNS)
-    states = [int(name) for name in plan.hidden_states if name.isdigit()]
+    states = [int(name) for name in hidden_states if name.isdigit()]
     alike = rows["frozen"] & rows["fusion"].isin(set(single["fusion"]))
     last = rows[(rows["mix"] == "last") & alike].assign(state=max(states, default=0))
     if not states or max(states) in set(single["state"]):
@@ -49,9 +50,7 @@ def single_layers(trials: pd.DataFrame, plan: Plan, split: str) -> pd.DataFrame:
         .sort_values(["state", "arm", "trained"], kind="stable")
     )
     used["layer"] = [layer_name(str(number)) for number in used["state"]]
-    return summaries(used, SINGLE_COLUMNS[:4], "score", bounds(plan.metric)).drop_duplicates(
-        ["state", "trained"]
-    )
+    return summaries(used, SINGLE_COLUMNS[:4], "score", bounds(metric)).drop_duplicates(["state", "trained"])
 
 
 def best_learned_arm(arm_table: pd.DataFrame) -> str | None:

@@ -8,9 +8,9 @@ from dataclasses import dataclass
 import numpy as np
 import pandas as pd
 
+from adalayers.results.study_file import RequestRecord
 from reports.reading.factors import levels, numeric
 from reports.reading.frames import numbers, searched
-from reports.reading.load import Plan
 from reports.reading.space import Domain
 
 OUTER = 0.05
@@ -32,7 +32,7 @@ class Edge:
 
 
 def edges(
-    trials: pd.DataFrame, plan: Plan, space: Iterable[Domain], *, grid: bool, search: str = ""
+    trials: pd.DataFrame, plan: RequestRecord, space: Iterable[Domain], *, grid: bool, search: str = ""
 ) -> list[Edge]:
     """Return the hyperparameters of `space` whose best completed trial of a search lies at an end.
 

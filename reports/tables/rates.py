@@ -7,14 +7,14 @@ from typing import Any
 import pandas as pd
 
 from adalayers.results.files import RATES
+from adalayers.results.study_file import RequestRecord
 from reports.reading.frames import numbers, records
-from reports.reading.load import Plan
 from reports.tables import arms as tables
 
 COLUMNS = ["arm", "lr", "status", "score", "kept", "edge"]
 
 
-def rates(trials: pd.DataFrame, plan: Plan) -> pd.DataFrame:
+def rates(trials: pd.DataFrame, plan: RequestRecord) -> pd.DataFrame:
     """A row per arm and rate that it tried, on one seed: arm, lr, status, score (on validation), kept, edge.
 
     kept: whether the arm has been confirmed with it; before that, whether it is the best so far

@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import pandas as pd
 
+from adalayers.results.study_file import RequestRecord
 from reports.reading.frames import numbers
-from reports.reading.load import Plan
 from reports.tables.arms import confirmed, summaries
 
 VARIANT_COLUMNS = ["arm", "variant", "split", "mean", "low", "high", "n"]
 
 
-def score_changes(evaluations: pd.DataFrame, trials: pd.DataFrame, plan: Plan) -> pd.DataFrame:
+def score_changes(
+    evaluations: pd.DataFrame, trials: pd.DataFrame, plan: RequestRecord, baseline: float | None
+) -> pd.DataFrame:
     """A row per arm and variant: by what share of the whole model's score, on the same split, it is higher, over seeds.
 
     low, high: its 95% t interval over the n seeds, not corrected. Models that have learned nothing, which score no
@@ -24,6 +26,6 @@ def score_changes(evaluations: pd.DataFrame, trials: pd.DataFrame, plan: Plan) -
     whole = pd.Series(float("nan"), index=rows.index)
     for split in rows["split"].unique():
         whole = whole.where(rows["split"] != split, numbers(rows, f"{split}/{plan.metric}"))
-    learned = whole > max(plan.baseline or 0.0, 0.0) + (plan.smallest_effect or 0.0)
+    learned = whole > max(baseline or 0.0, 0.0) + (plan.smallest_effect or 0.0)
     rows = rows.assign(change=rows["value"] / whole - 1)[learned].dropna(subset=["change"])
     return summaries(rows, VARIANT_COLUMNS[:3], "change")

@@ -24,4 +24,4 @@ def test_nothing_in_the_current_folder_is_imported(world, tmp_path):
     assert done.returncode == 0, done.stderr
     folder = tmp_path / "results/alpha_lambda/tiny-echo"
     assert set(pd.read_csv(folder / "trials.csv")["status"]) == {"completed"}
-    assert read_study(Folder(folder))[0].environment.code == code_hash()
+    assert read_study(Folder(folder)).environment.code == code_hash()

@@ -117,8 +117,7 @@ def test_a_study_of_another_package_is_trained_written_and_reported(environment,
     assert mean["config/alpha"].isna().all()
     history = pd.read_parquet(folder / "history.parquet")
     assert history.loc[history["trial_id"].isin(mean["trial_id"]), "mean/norm"].notna().all()
-    study, missing = read_study(Folder(folder))
-    assert not missing
+    study = read_study(Folder(folder))
     assert study.request.command.startswith("adalayers study mean_or_mix --backbone")
     (folder / "details.md").unlink()
     assert call(environment, "adalayers", "report", str(folder)) == f"{folder}/report.md\n"
@@ -130,5 +129,5 @@ def test_the_demo_study_runs_without_a_clone(environment):
     few = ("--trials", "0", "--seeds", "1", "--set", "alpha=8", "entropy_weight=0", "--tracking-uri", "none")
     said = call(environment, "adalayers", "study", "alpha_lambda", "--smoke", *few)
     assert Path(said.splitlines()[-1]).is_file(), said
-    study, _ = read_study(Folder(environment / "results/alpha_lambda/minilm-acceptability-demo-smoke"))
+    study = read_study(Folder(environment / "results/alpha_lambda/minilm-acceptability-demo-smoke"))
     assert study.environment.git.commit

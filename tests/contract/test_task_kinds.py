@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from adalayers.results.files import Results, load
+from reports.reading.load import Loaded, load
 from studies.decoder_layers import STUDY
 from tests.helpers.studying import RAYS_OWN, run_here
 from tests.helpers.tiny import tiny_backbone
@@ -48,7 +48,7 @@ class Left:
 
     case: Case
     folder: Path
-    results: Results
+    results: Loaded
 
     @property
     def study(self):

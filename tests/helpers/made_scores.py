@@ -8,8 +8,7 @@ import pandas as pd
 
 from adalayers.comparisons import PlannedArm, planned_comparisons
 from adalayers.results.interim_analyses import PLANNED, InterimAnalysis
-from adalayers.results.study_file import Factor
-from reports.reading.load import Plan
+from adalayers.results.study_file import Factor, RequestRecord
 
 METRIC = "matthews"
 ALPHAS, WEIGHTS = (1, 8, 64, 512), (0.0, 0.001, 0.01)
@@ -43,7 +42,7 @@ def first(scores: Mapping[str, Mapping[int, float]], seeds: int) -> dict[str, di
     return {arm: {s: x for s, x in of_arm.items() if s <= seeds} for arm, of_arm in scores.items()}
 
 
-def plan(arms: Mapping[str, Mapping[str, Any]] | Sequence[str], **changed: Any) -> Plan:
+def plan(arms: Mapping[str, Mapping[str, Any]] | Sequence[str], **changed: Any) -> RequestRecord:
     """Return a plan over arms, the first of them the control.
 
     arms: a mapping is a factorial core by configuration, but for arms with none; a sequence are arms without factors
@@ -52,19 +51,15 @@ def plan(arms: Mapping[str, Mapping[str, Any]] | Sequence[str], **changed: Any) 
     known = [PlannedArm(arm, "core" if config else "", dict(config)) for arm, config in of.items()]
     factors = list(next(iter(of.values())))
     how = {
-        "study": "made",
-        "name": "made",
         "metric": METRIC,
         "control": known[0].name,
         "smallest_effect": 0.01,
         "factors": tuple(Factor(name, name) for name in factors),
         "nuisance": (),
-        "baseline": None,
-        "hidden_states": (),
         "arms": tuple(known),
         "comparisons": tuple(planned_comparisons(known, factors, known[0].name)),
     }
-    return Plan(**{**how, **changed})
+    return RequestRecord(**{**how, **changed})
 
 
 def analysed(arms: Collection[str], *ends: int, **changed: Any) -> list[InterimAnalysis]:

@@ -21,11 +21,12 @@ from typing import Any
 import numpy as np
 import pandas as pd
 from optuna.distributions import CategoricalDistribution, FloatDistribution, distribution_to_json
+from pydantic import TypeAdapter
 
-from adalayers.comparisons import FIRST
+from adalayers.comparisons import FIRST, planned_comparisons
 from adalayers.results import files as results
 from adalayers.results.interim_analyses import CROSSED, EXTENSIONS, InterimAnalysis
-from adalayers.results.study_file import Run, parse
+from adalayers.results.study_file import Run, StudyFile, from_json
 from adalayers.storage.folder import Folder
 from adalayers.tasks.metrics import sequence_scores, token_scores
 from adalayers.tasks.schemes import scheme_or_runs
@@ -109,6 +110,11 @@ class MadeUp:
                 sizes[{"val": "validation"}.get(split, split)] = int(rows.groupby("trial_id").size().max())
         if "request" in study and not study.get("runs", {}).get("history", True):
             study["runs"]["history"] = [self._one_run()]
+        if not study["request"]["comparisons"]:
+            asked = from_json(StudyFile, study).request
+            factors = [factor.name for factor in asked.factors]
+            planned = planned_comparisons(asked.arms, factors, asked.control)
+            study["request"]["comparisons"] = [dataclasses.asdict(pair) for pair in planned]
         place.write_json(results.STUDY, study)
         weights = [f"mix/weight_{layer:02d}" for layer in range(1, self.layers + 1)]
         columns = ["trial_id", "epoch", "step", "lr", "train/loss", f"val/{self.metric}", *weights]
@@ -300,6 +306,6 @@ class MadeUp:
             environment["dataset"]["examples"]["test"] = self.examples
         if self.tokens:
             environment["dataset"] |= {"name": "conll2003", "kind": "token", "labels": list(TAGS)}
-        study = parse(document)[0].as_json()
+        study = TypeAdapter(StudyFile).validate_python(document).as_json()  # with defaults
         study["request"]["arms"] = self.arms  # the same objects: a test changes either
         return study

@@ -97,7 +97,7 @@ def test_time_left_is_told_of_a_study_that_has_not_ended(capsys, tmp_path):
     study = Folder(place).read_json("study.json")
     study["runs"]["state"] = "running"
     Folder(folder).write_json("study.json", study)
-    assert read_study(Folder(folder))[0].runs.state == "running"
+    assert read_study(Folder(folder)).runs.state == "running"
     main(["list", str(tmp_path)])
     assert "about" in capsys.readouterr().out
 

@@ -197,28 +197,6 @@ def test_a_damaged_study_file_is_named_with_what_is_lost_and_both_ways_out(tmp_p
 RUN = dataclasses.asdict(Run(started="2026", confirmed=1, seconds=1.0))
 
 
-@pytest.mark.parametrize(
-    "changed",
-    [
-        {"history": None},
-        {"history": [3]},
-        *({"history": [RUN | odd]} for odd in ({"confirmed": "x"}, {"analyses": 3}, {"seeds": []})),
-        {"history": [RUN | {"analyses": [6]}]},  # as earlier versions wrote them
-    ],
-    ids=str,
-)
-def test_runs_that_no_run_writes_are_named(tmp_path, of, changed):
-    folder = folder_with(tmp_path, of(), runs=changed)
-    with pytest.raises(BadInput, match=r"could not read study\.json in .*happened in the study is lost"):
-        opened(folder, *of())
-
-
-def test_a_smallest_effect_that_is_no_number_is_named(tmp_path, of):
-    folder = folder_with(tmp_path, of(), request={"smallest_effect": "x"})
-    with pytest.raises(BadInput, match="smallest_effect is not what a study writes"):
-        opened(folder, *of())
-
-
 def test_the_smallest_effect_is_that_of_the_study_unless_it_is_new(tmp_path):
     folder, new = Folder(tmp_path), new_study()
     assert smallest_effect(folder, new, None, "accuracy") == metrics.smallest_effect("accuracy")

@@ -255,7 +255,7 @@ DAMAGES = {
     "another format": (changed(1, "format"), "not of format"),
     "no weights": (lambda best: (best / "model.safetensors").write_bytes(b""), "safetensors cannot be read"),
     "k beyond memory": (changed(2**16, "trial", "k"), r"of shape \[8, 16\].*one of \[65536, 16\]"),
-    "width in words": (changed("wide", "shape", "width"), "shape.width is missing, or of another"),
+    "width in words": (changed("wide", "shape", "width"), "shape.width: Input should be"),
     "endless layers": (changed(2 * 10**7, "shape", "streams", 0, "layers"), "has 20000000 as layers"),
     "other layers": (changed(4, "shape", "streams", 0, "layers"), "lacks the tensor fusion"),
     "another task": (changed("token", "kind"), "kind is token"),

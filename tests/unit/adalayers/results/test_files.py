@@ -5,9 +5,8 @@ import json
 import pandas as pd
 import pytest
 
-from adalayers.errors import BadInput
 from adalayers.results import files as results
-from adalayers.results.files import HISTORY, PREDICTIONS, STUDY, TRIALS
+from adalayers.results.files import PREDICTIONS, STUDY, TRIALS
 from adalayers.storage.folder import Folder
 
 
@@ -72,22 +71,6 @@ def test_labels_of_words_are_read_as_tuples_from_lists_and_from_the_text_of_olde
         assert read["label"][0] is read["prediction"][0]  # in memory once
     folder.write_parquet(PREDICTIONS, frame.assign(label=[["a b"], [""], ["a", "b"]]))
     assert results.read_rows(folder, PREDICTIONS)["label"].tolist() == [("a b",), ("",), ("a", "b")]
-
-
-def test_load_names_what_is_missing_and_what_disagrees(folder):
-    results.write_trials(folder, rows())
-    folder.write_json(STUDY, {"runs": {"counts": {"search": {"stopped": 2}}}})
-    found = results.load(folder)
-    text = " ".join(found.problems)
-    for name in (HISTORY, PREDICTIONS, "best/", "counts"):
-        assert name in text
-    folder.write_parquet(HISTORY, pd.DataFrame({"trial_id": ["t2"], "epoch": [1.0]}))
-    assert any("t1" in problem for problem in results.load(folder).problems), "t1 has no history"
-
-
-def test_a_folder_that_is_no_study_is_bad_input(folder):
-    with pytest.raises(BadInput, match=r"study\.json"):
-        results.load(folder)
 
 
 def test_json_is_plain(folder):

@@ -134,8 +134,8 @@ def test_the_example_notebook_runs(monkeypatch):
 @pytest.mark.parametrize(
     ("change", "said"),
     [
-        (lambda claims: {"a": 1}, r"claims\.json is missing, or of another type"),
-        (lambda claims: ["x"], r"claims\.json is missing, or of another type"),
+        (lambda claims: {"a": 1}, r"claims\.json: Input should be"),
+        (lambda claims: ["x"], r"claims\.json\[0\]: Input should be"),
         (lambda claims: [*claims[:2], {**claims[2], "n": "many"}], r"claims\.json\[2\]\.n"),
         (lambda claims: [{**claims[0], "difference": [1]}], r"claims\.json\[0\]\.difference"),
         (lambda claims: [{**claims[0], "verdict": 3}], r"claims\.json\[0\]\.verdict"),

@@ -1,4 +1,4 @@
-"""`study.json` as records: what is there is read, what is not has its default and is named."""
+"""`study.json` as records: what a study writes is read, and anything else is refused by its place."""
 
 import dataclasses
 import json
@@ -6,7 +6,7 @@ import json
 import pytest
 
 from adalayers.errors import BadInput
-from adalayers.results.study_file import StudyFile, parse, read_study
+from adalayers.results.study_file import StudyFile, from_json, read_study
 from adalayers.storage.folder import Folder
 from tests.helpers.documented import ROOT
 from tests.helpers.made_published import with_published
@@ -15,63 +15,61 @@ from tests.helpers.made_up import MadeUp
 
 def document():
     """Return a `study.json` with published scores."""
-    made = with_published(MadeUp(seeds=1, search=0, evaluations=1, tokens=True))
-    return parse(made.study)[0].as_json()
+    return json.loads(json.dumps(with_published(MadeUp(seeds=1, search=0, evaluations=1, tokens=True)).study))
 
 
 def test_what_is_written_is_read_back():
     kept = [json.loads(path.read_text()) for path in ROOT.glob("docs/results/*/*/study.json")]
     assert len(kept) > 10
-    for written in (document(), *kept):
-        study, _ = parse(written)
-        assert parse(study.as_json()) == (study, [])
+    for written in (document(), StudyFile().as_json(), *kept):
+        study = from_json(StudyFile, written)
+        assert from_json(StudyFile, study.as_json()) == study
 
 
-def test_what_is_missing_or_odd_has_its_default_and_is_named():
-    whole, odd = parse(document())[0], document()
-    del odd["request"]["metric"], odd["environment"]["backbone"]
-    odd["request"] |= {"seeds": "five", "mode": "up"}
-    odd["request"]["arms"][0]["config"] = 7
-    odd["runs"]["history"] = {}
-    study, missing = parse(odd)
-    assert missing == [
-        *("request.seeds", "request.metric", "request.mode", "request.arms[0].config"),
-        *("environment.backbone", "runs.history"),
-    ]
-    assert (study.request.seeds, study.request.metric, study.request.mode) == (6, "", "max")
-    first, *others = whole.request.arms
-    assert study.request.arms == (dataclasses.replace(first, config={}), *others)
-    assert study.runs.history == ()
+@pytest.mark.parametrize(
+    ("place", "value", "said"),
+    [
+        (("request", "seeds"), "five", r"request\.seeds: .*integer"),
+        (("request", "seeds"), True, r"request\.seeds: .*integer"),
+        (("request", "epochs"), None, r"request\.epochs"),
+        (("request", "arms", 0, "config"), 7, r"request\.arms\[0\]\.config"),
+        (("request", "sceds"), 6, r"request\.sceds: .*[Uu]nexpected"),
+        (("environment", "git"), {"commit": None}, r"environment\.git\.dirty is missing"),
+        (("request", "arms", 0), {"name": "a"}, r"request\.arms\[0\]\.role is missing"),
+        (("runs",), [], r"runs"),
+        (("environment", "backbone"), ..., r"environment\.backbone is missing"),
+        (("environment", "dataset", "notes"), "none", r"environment\.dataset\.notes"),
+        ((), {}, "format is missing"),
+        ((), [], "it: Input should be"),
+        (("format",), 1, "format 3, got format 1"),
+    ],
+)
+def test_a_file_that_no_study_writes_is_refused_by_the_place(tmp_path, place, value, said):
+    whole = {"": document()}
+    at = whole
+    for name in ("", *place)[:-1]:
+        at = at[name]
+    last = ("", *place)[-1]
+    if value is ...:
+        del at[last]
+    else:
+        at[last] = value
+    (tmp_path / "study.json").write_text(json.dumps(whole[""]))
+    with pytest.raises(BadInput, match=rf"study\.json.*{said}"):
+        read_study(Folder(tmp_path))
 
 
-def test_an_unknown_value_may_be_null_only_where_it_may_be_unknown():
-    unknown = document()
-    unknown["environment"]["git"] = {"commit": None, "dirty": None}
-    unknown["request"]["question"] = None
-    assert parse(unknown)[1] == ["request.question"]
-
-
-def test_an_empty_object_lacks_everything_and_is_read():
-    study, missing = parse({})
-    assert study == StudyFile()
-    assert {"request", "environment", "runs"} <= set(missing)
-
-
-def test_a_field_that_came_later_is_not_missed_in_an_older_file():
-    older, odd = document(), document()
+def test_a_field_that_came_later_has_its_default_in_an_older_file():
+    older = document()
     del older["environment"]["dataset"]["notes"]
-    assert parse(older) == (parse(document())[0], [])
-    odd["environment"]["dataset"]["notes"] = "none"
-    assert parse(odd)[1] == ["environment.dataset.notes"]
+    whole = from_json(StudyFile, document())
+    dataset = dataclasses.replace(whole.environment.dataset, notes=())
+    environment = dataclasses.replace(whole.environment, dataset=dataset)
+    assert from_json(StudyFile, older) == dataclasses.replace(whole, environment=environment)
 
 
-def test_a_study_of_another_format_is_refused():
-    with pytest.raises(BadInput, match="got format 1"):
-        parse({"format": 1})
-
-
-@pytest.mark.parametrize("text", ["{", "[]", None])
-def test_a_file_that_is_no_object_or_not_there_is_refused_by_name(tmp_path, text):
+@pytest.mark.parametrize("text", ["{", None])
+def test_a_file_that_is_no_json_or_not_there_is_refused_by_name(tmp_path, text):
     if text is not None:
         (tmp_path / "study.json").write_text(text)
     with pytest.raises(BadInput, match=r"study\.json"):

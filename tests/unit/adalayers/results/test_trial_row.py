@@ -25,7 +25,7 @@ IDS = "c809e9ed9b10f6c5"
 def test_published_rows_have_the_ids_that_they_had():
     ids = []
     for folder in map(Folder, KEPT):
-        environment = read_study(folder)[0].environment
+        environment = read_study(folder).environment
         backbone, dataset = environment.backbone, environment.dataset
         kind = KINDS[dataset.kind]
         outputs = kind.n_outputs(dataset.labels)
@@ -44,7 +44,7 @@ def test_published_rows_have_the_ids_that_they_had():
 @pytest.mark.skipif(DATA is None, reason="needs CoLA in ADALAYERS_DATA")
 def test_rows_on_real_data_have_their_own_ids():
     folder = Folder(ROOT / "docs" / "results" / "single_layer" / "minilm-cola")
-    asked = read_study(folder)[0].request.data
+    asked = read_study(folder).request.data
     prepared = prepare(dataclasses.replace(asked, backbone="minilm", dataset="cola", data_dir=DATA))
     rows = read_trial_rows(folder)
     assert rows

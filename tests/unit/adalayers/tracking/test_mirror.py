@@ -10,16 +10,19 @@ import subprocess
 import sys
 import threading
 import time
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pandas as pd
 import pytest
+from pydantic import TypeAdapter
 
 from adalayers import environ
 from adalayers.errors import BadInput
 from adalayers.results.files import write_trials
+from adalayers.results.study_file import StudyFile
 from adalayers.storage.folder import Folder
 from adalayers.storage.lock import own_lock
 from adalayers.storage.redaction import redacted
@@ -32,7 +35,7 @@ from adalayers.tracking.mirror import Mirror, check_uri, default_uri, sync
 pytestmark = pytest.mark.filterwarnings("ignore:The ``noload`` loader strategy is deprecated")
 
 NAMES = {"experiment": "alpha_lambda", "run_name": "minilm-cola", "study_key": "study-1"}
-STUDY = {
+DOCUMENT = {
     "id": "study-1",
     "study": "alpha_lambda",
     "name": "minilm-cola",
@@ -40,19 +43,18 @@ STUDY = {
         "metric": "f1",
         "arms": [{"name": "core"}],
         "trials": 4,
-        "space": {"alpha": [1, 4]},
         "factors": [{"name": "entropy_weight", "label": "λ"}, {"name": "k", "label": "width"}],
-        "address": "ray://me:hunter2@head:1",
+        "own": {"address": "ray://me:hunter2@head:1", "hub_token": "hf_abc"},
         "command": "python studies/alpha_lambda.py --trials 4",
     },
     "environment": {
         "git": {"commit": "c0ffee"},
         "dataset": {"name": "cola", "fingerprint": "0123456789abcdef", "examples": {"train": 8}},
-        "backbone": {"id": "minilm", "revision": None},
-        "hub_token": "hf_abc",
+        "backbone": {"name": "minilm", "revision": None},
     },
     "runs": {"analyses": 2, "counts": {"search": {"completed": 1}}},
 }
+STUDY: StudyFile = TypeAdapter(StudyFile).validate_python(DOCUMENT)
 
 
 def row(trial_id: str, status: str = "completed", **more: object) -> dict[str, Any]:
@@ -94,8 +96,8 @@ def history(trial_id: str) -> pd.DataFrame:
     )
 
 
-def write_folder(folder: Folder, rows: list[dict[str, Any]], study: dict[str, Any] = STUDY) -> None:
-    folder.write_json("study.json", study)
+def write_folder(folder: Folder, rows: list[dict[str, Any]], study: StudyFile = STUDY) -> None:
+    folder.write_json("study.json", study.as_json())
     write_trials(folder, rows)
     folder.write_parquet("history.parquet", pd.concat([history(each["trial_id"]) for each in rows]))
     folder.write_bytes("report.md", b"of https://me:hunter2@example.org/x, see https://example.org/?page=2\n")
@@ -197,10 +199,9 @@ def test_a_study_becomes_a_parent_run_with_a_nested_run_per_trial(folder, fresh_
     assert (parent.info.run_name, parent.info.status) == ("minilm-cola", "KILLED"), "t5 never ended"
     assert {
         "request/metric": "f1",
-        "request/space/alpha": "[1, 4]",
-        "environment/backbone/id": "minilm",
-        "request/address": "ray://***@head:1",
-        "environment/hub_token": "***",
+        "environment/backbone/name": "minilm",
+        "request/own/address": "ray://***@head:1",
+        "request/own/hub_token": "***",
     }.items() <= parent.data.params.items()
     assert {
         "adalayers.study": "study-1",
@@ -273,7 +274,7 @@ def test_a_second_run_of_a_study_continues_the_first(folder, uri):
     assert before.info.status == "FINISHED"
     kept = nested["t1"].info.run_id
 
-    more = STUDY | {"request": STUDY["request"] | {"trials": 8}}  # type: ignore[operator]
+    more = replace(STUDY, request=replace(STUDY.request, trials=8))
     write_folder(folder, [row("t1"), row("t2"), row("t3")], more)  # t2 failed and was tried again
     assert mirrored(uri, folder) == []
 

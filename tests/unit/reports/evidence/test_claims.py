@@ -9,10 +9,11 @@ import pytest
 from scipy import stats
 
 from adalayers.results.interim_analyses import PLANNED, InterimAnalysis
+from adalayers.results.study_file import RequestRecord
 from reports.evidence.claims import Claim, claims, contrasts, differences, undecided, with_examples
 from reports.evidence.evidence import Evidence
 from reports.evidence.prediction_hashes import answers
-from reports.reading.load import Plan, load
+from reports.reading.load import load
 from reports.tables.convergence import BestSoFar
 from tests.helpers.made_scores import GRID, METRIC, WEIGHTS, analysed, by_seed, plan, trials
 from tests.helpers.made_up import MadeUp
@@ -23,13 +24,17 @@ PAIR = plan(("control", "a"))
 Scores = Mapping[str, Mapping[int, float]]
 
 
-def found(of: Plan, scores: Scores, analyses: Sequence[InterimAnalysis], said=None) -> list[Claim]:
+def found(of: RequestRecord, scores: Scores, analyses: Sequence[InterimAnalysis], said=None) -> list[Claim]:
     """Return the claims of scores (arm -> seed -> score) after some analyses."""
     return claims(trials(scores), of, analyses, said or {}, PLANNED)
 
 
 def pair(
-    a: Sequence[float], control: Sequence[float] | None = None, of: Plan = PAIR, analyses=None, **said
+    a: Sequence[float],
+    control: Sequence[float] | None = None,
+    of: RequestRecord = PAIR,
+    analyses=None,
+    **said,
 ) -> Claim:
     """Return the one claim of an arm against a control (0.4 on every seed, unless it is given)."""
     scores = by_seed({"control": [0.4] * len(a) if control is None else control, "a": a})

@@ -123,16 +123,16 @@ def test_variance_of_accuracy_is_the_sampling_variance_of_a_mean(tmp_path):
     """For accuracy the bootstrap has a formula: the variance of the per-example differences over their number."""
     study = made()
     loaded = load(study.write(tmp_path))
-    rows = loaded.results.predictions.assign(right=lambda x: x["label"] == x["prediction"])
+    rows = loaded.predictions.assign(right=lambda x: x["label"] == x["prediction"])
     right = rows.pivot(index="index", columns="trial_id", values="right").astype(float)
     whole, some = {1, 2, 3, 4, 5, 6}, {2, 4}
-    factor = next(pair for pair in loaded.plan.comparisons if pair.kind == "factor")
+    factor = next(pair for pair in loaded.study.request.comparisons if pair.kind == "factor")
     pair = {OTHER: 1.0, CONTROL: -1.0}
     contrasts = [(pair, whole), (pair, some), (factor.weights, whole)]
     variances, notes = example_variances(
-        loaded.results.predictions,
-        loaded.results.trials,
-        loaded.plan,
+        loaded.predictions,
+        loaded.trials,
+        loaded.study.request,
         "test",
         contrasts,
         ("a", "b"),
@@ -155,17 +155,17 @@ def test_variance_of_accuracy_is_the_sampling_variance_of_a_mean(tmp_path):
 def test_groups_are_drawn_whole_so_that_clustered_errors_widen_the_interval(tmp_path):
     """Of groups of one size the bootstrap has a formula: the variance of their mean differences over their number."""
     loaded, rng = load(made().write(tmp_path)), np.random.default_rng(0)
-    rows = loaded.results.predictions.query("split == 'test'").assign(group=lambda x: x["index"] // 10)
+    rows = loaded.predictions.query("split == 'test'").assign(group=lambda x: x["index"] // 10)
     wrong = rows[["trial_id", "group"]].drop_duplicates().assign(wrong=lambda x: rng.random(len(x)) < 0.3)
     rows = rows.merge(wrong)
     rows["prediction"] = rows["label"].where(~rows["wrong"], "neither")
     scores = 1 - rows.groupby("trial_id")["wrong"].mean()
-    trials = loaded.results.trials.assign(**{"test/accuracy": lambda x: x["trial_id"].map(scores)})
+    trials = loaded.trials.assign(**{"test/accuracy": lambda x: x["trial_id"].map(scores)})
     contrast, seeds = {OTHER: 1.0, CONTROL: -1.0}, [1, 2, 3, 4, 5, 6]
 
     def variance(predictions: pd.DataFrame) -> float:
         found, notes = example_variances(
-            predictions, trials, loaded.plan, "test", [(contrast, seeds)], ("a", "b")
+            predictions, trials, loaded.study.request, "test", [(contrast, seeds)], ("a", "b")
         )
         assert notes == []
         return found[0].mean
@@ -181,7 +181,7 @@ def test_groups_are_drawn_whole_so_that_clustered_errors_widen_the_interval(tmp_
     assert grouped == pytest.approx(expected, rel=4 * np.sqrt(2 / RESAMPLES))
     assert grouped > 5 * variance(rows.drop(columns="group"))
     _, notes = example_variances(
-        rows.assign(group=1), trials, loaded.plan, "test", [(contrast, seeds)], ("a", "b")
+        rows.assign(group=1), trials, loaded.study.request, "test", [(contrast, seeds)], ("a", "b")
     )
     assert notes == ["all examples are of one group"]
 

@@ -80,7 +80,7 @@ def assert_withheld(place, before, why: str) -> None:
 def test_a_text_among_numbers_is_none_of_them(tmp_path, column):
     """The page is made, and the other rows have their numbers."""
     place = MadeUp(seeds=6, search=0, evaluations=2).write(tmp_path / "study")
-    before = load(place).results.trials
+    before = load(place).trials
     edited(place, setting(column, "much"))
     after = Evidence(load(place))
     assert both_pages(after)

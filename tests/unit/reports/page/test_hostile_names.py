@@ -16,7 +16,19 @@ from tests.helpers.studying import without_figures
 
 HOSTILE = " \x1b[31m<img src=x>![r](http://x/y.png)`|\n# H\u202e"
 READ = {"role", "kind", "mode", "scale", "metric", "control", "fusion", "mix", "parts", "format", "split"}
-READ |= {"space", "scientific", "nuisance", "levels", "weights", "seeds", "distribution"}
+READ |= {
+    "search",
+    "precision",
+    "backbone_dtype",
+    "dtype",
+    "space",
+    "scientific",
+    "nuisance",
+    "levels",
+    "weights",
+    "seeds",
+    "distribution",
+}
 """Keys of `study.json` whose values the report computes with."""
 
 

@@ -1,5 +1,6 @@
 """Each rule finds what was planted, with its size, and nothing where nothing was; its words are in the golden pages."""
 
+import dataclasses
 import functools
 import math
 import operator
@@ -10,6 +11,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
+from adalayers.results.study_file import Run
 from reports.page.finding import finding
 from reports.page.limits import RULES, limits
 from reports.page.next_run import next_run
@@ -55,7 +57,7 @@ def study(place: str, value: object) -> Callable[[MadeUp], None]:
     return change
 
 
-RUN = {"confirmed": 1, "commit": "a", "dirty": False, "machine": "cpu, torch 2"}
+RUN = dataclasses.asdict(Run(confirmed=1, commit="a", dirty=False, machine="cpu, torch 2"))
 OTHERS = [RUN, {**RUN, "machine": "H100, torch 2"}, {**RUN, "machine": "other", "confirmed": 0}]
 CUT = {"train": {"examples": 385}, "test": {"examples": 10}}
 FAULTS: dict[str, tuple[Callable[[MadeUp], object], str, dict]] = {

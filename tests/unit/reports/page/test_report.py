@@ -6,7 +6,6 @@ import shutil
 import subprocess
 import sys
 from collections.abc import Iterator
-from dataclasses import replace
 from pathlib import Path
 
 import pandas as pd
@@ -14,13 +13,11 @@ import pytest
 
 from adalayers.errors import BadInput
 from adalayers.results import files as results
-from adalayers.results.study_file import parse
 from reports import write_report
 from reports.__main__ import main
 from reports.evidence.claims import FIELDS
 from reports.evidence.evidence import Evidence
-from reports.reading.load import Loaded, load, make_plan
-from tests.helpers.long_form import long_but
+from reports.reading.load import load
 from tests.helpers.made_up import CONTROL, MadeUp
 from tests.helpers.pages import both_pages, details, evidence_of, page, section
 from tests.helpers.studying import without_figures
@@ -124,35 +121,6 @@ def test_extra_and_missing_columns(tmp_path):
     frame = frame.drop(columns=["mix/entropy", "config/mix_lr", "parameters", "seconds", "best_epoch"])
     frame.assign(note="by hand").to_csv(tmp_path / results.TRIALS, index=False)
     assert all(text.startswith("# ") for text in pages(Evidence(load(place))))
-
-
-@pytest.mark.parametrize("study", [{}, {"request": None, "environment": []}, {"request": {"arms": [1, {}]}}])
-def test_a_study_file_without_its_parts_is_named_not_raised(tmp_path, study):
-    made = MadeUp(seeds=2)
-    made.study = study
-    text = page(Evidence(load(made.write(tmp_path, counted=False))))
-    assert "`study.json` has no " in text
-    missing = ["environment"] if study.get("request") else ["request", "environment"]
-    assert all(f"`{name}" in text for name in [*missing, "runs"])
-    assert claims(tmp_path) == {}
-
-
-@pytest.mark.parametrize("sixth", long_but([0], range(6)))
-@pytest.mark.parametrize("name", ["request", "environment", "runs"])
-def test_every_key_of_the_study_file_may_be_missing_or_odd(tmp_path, name, sixth):
-    made = MadeUp(seeds=2, search=1, stopped=0, evaluations=2)
-    made.trials = made.trials[:5]
-    made.study["request"]["arms"] = made.study["request"]["arms"][:2]
-    loaded = load(made.write(tmp_path))
-    whole = made.study[name]
-    odd = [None, "odd", 7, ["odd"], {"odd": "odd"}]
-    cases = [{**whole, key: odd[place % 5]} for place, key in enumerate(whole)]
-    for part_ in [*cases, *(dict.fromkeys(whole, value) for value in odd), {}][sixth::6]:
-        study = {**made.study, name: part_}
-        read_, missing = parse(study)
-        plan = make_plan(read_, loaded.results.trials)
-        changed = Loaded(replace(loaded.results, study=study), read_, plan, tuple(missing))
-        assert all(text.startswith("# ") for text in pages(Evidence(changed)))
 
 
 def test_half_a_character_ends_in_a_page_and_a_number_beyond_all_floats_is_named(tmp_path, undrawn):

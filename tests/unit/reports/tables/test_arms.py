@@ -39,7 +39,7 @@ def claim_of(loaded: Loaded, arm: str = OUTSIDE) -> claims.Claim:
 def test_arms_table(tmp_path):
     made = scored(MadeUp(seeds=5), {OTHER: [0.1, 0.2, 0.3, 0.1, 0.3]})
     loaded = read(made, tmp_path)
-    table = tables.arms(loaded.results.trials, loaded.plan)
+    table = tables.arms(loaded.trials, loaded.study.request)
     assert list(table["arm"]) == [*CORE, "uniform", "last", "best"]
     row = table[table["arm"] == OTHER].iloc[0]
     known = ["config/alpha", "config/entropy_weight", "mix", "split", "n"]
@@ -135,7 +135,7 @@ def test_ties_for_best_go_to_the_smallest_trial_id(tmp_path):
             row["val/matthews"] = 0.5
     ids = sorted(row["trial_id"] for row in made.trials if row["status"] == "completed")
     loaded = read(made, tmp_path)
-    assert tables.best_trial(loaded.results.trials, loaded.plan) == ids[0]
+    assert tables.best_trial(loaded.trials, loaded.study.request) == ids[0]
 
 
 def test_two_configurations_of_an_arm_are_named(tmp_path):

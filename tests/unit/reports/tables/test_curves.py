@@ -8,7 +8,7 @@ import pytest
 from scipy import stats
 
 from reports.evidence.evidence import Evidence
-from reports.reading.load import load
+from reports.reading.load import Loaded, load
 from reports.tables import curves, layers
 from reports.tables import mix as layer_weights
 from tests.helpers.made_layers import with_single_layers
@@ -24,7 +24,13 @@ def curve_of(made: MadeUp, folder, scores=None, **how: bool) -> pd.DataFrame:
             for epoch, score in enumerate(curve, start=1)
         ]
     loaded = load(made.write(folder))
-    return curves.learning_curves(loaded.results.trials, loaded.results.history, loaded.plan)
+    return curves.learning_curves(loaded.trials, loaded.history, loaded.study.request)
+
+
+def single_layers(loaded: Loaded) -> pd.DataFrame:
+    """Return the table of single layers of a study, by test scores."""
+    study = loaded.study
+    return layers.single_layers(loaded.trials, study.environment.hidden_states, study.request.metric, "test")
 
 
 def test_a_learning_curve_is_the_best_so_far_of_every_seed(tmp_path):
@@ -70,23 +76,25 @@ def test_single_layers_and_the_learned_arm(tmp_path):
         row["test/matthews"] = 0.1 * row["seed"]
     made.of("layer=4")[0]["status"] = "failed"
     loaded = load(made.write(tmp_path))
-    table = layers.single_layers(loaded.results.trials, loaded.plan, "test").set_index("state")
+    table = single_layers(loaded).set_index("state")
     assert table.index.tolist() == [1, 2, 3, 4]
     assert table.loc[2, "mean"] == pytest.approx(0.2)
     assert table["n"].tolist() == [3, 3, 3, 2]
     assert "last" not in set(table["arm"])  # the last layer has an arm of its own
     evidence = Evidence(loaded)
-    assert evidence.learned_arm in {arm.name for arm in loaded.plan.arms if arm.config["mix"] == "learned"}
+    assert evidence.learned_arm in {
+        arm.name for arm in loaded.study.request.arms if arm.config["mix"] == "learned"
+    }
 
 
 def test_the_arm_last_stands_for_the_last_layer_where_none_does(tmp_path):
     made = with_single_layers(MadeUp(seeds=2, search=0, layers=4))
     made.trials = [row for row in made.trials if row["arm"] != "layer=4"]
     loaded = load(made.write(tmp_path))
-    table = layers.single_layers(loaded.results.trials, loaded.plan, "test").set_index("state")
+    table = single_layers(loaded).set_index("state")
     assert table.loc[4, "arm"] == "last"
     without = MadeUp(seeds=2, search=0).write(tmp_path / "without")
-    assert layers.single_layers(load(without).results.trials, loaded.plan, "test").empty
+    assert single_layers(load(without)).empty
 
 
 def test_a_profile_is_relative_to_the_uniform_mix(tmp_path):
@@ -102,15 +110,15 @@ def test_a_profile_is_relative_to_the_uniform_mix(tmp_path):
             point |= {"mix/weight_01": np.nan, "mix/weight_03": 0, "mix/weight_04": np.nan}
             point |= {"mix/weight_00": share, "mix/weight_02": 1 - share}
     loaded = load(made.write(tmp_path))
-    table = layers.profile(loaded.results.trials, loaded.results.history, {"encoder": 4}, CONTROL)
+    table = layers.profile(loaded.trials, loaded.history, {"encoder": 4}, CONTROL)
     # Three states of this arm: columns that only other arms have do not count.
     assert table["depth"].tolist() == [0, 0.5, 0.75]
     assert table["layer"].tolist() == ["embeddings", "layer 2", "layer 3"]
     assert table["relative"].tolist() == pytest.approx([3 * 0.3, 3 * 0.7, 0])
     assert set(table["n"]) == {2}
-    empty = loaded.results.history.iloc[:0]
-    assert layers.profile(loaded.results.trials, empty, {}, CONTROL).empty
-    assert layers.profile(loaded.results.trials, loaded.results.history, {}, None).empty
+    empty = loaded.history.iloc[:0]
+    assert layers.profile(loaded.trials, empty, {}, CONTROL).empty
+    assert layers.profile(loaded.trials, loaded.history, {}, None).empty
 
 
 def test_states_are_named_by_their_columns():

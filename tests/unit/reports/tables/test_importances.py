@@ -11,7 +11,7 @@ from optuna.distributions import IntDistribution, distribution_to_json
 
 from adalayers.comparisons import IMPORTANCES_FROM
 from adalayers.results.study_file import RequestRecord, StudyFile
-from reports.reading.load import load, make_plan
+from reports.reading.load import load
 from reports.reading.space import Domain, as_choice, describe, domains, read
 from reports.tables.importances import importances, search_points, target_share
 from tests.helpers.made_up import MadeUp, choice, ranged
@@ -20,7 +20,7 @@ ALPHA = Domain("alpha", "scientific", 1.0, 1024.0, log=True)
 WEIGHT = Domain("entropy_weight", "scientific", choices=("0.0", "0.001", "0.01"))
 LR = Domain("lr", "nuisance", 0.0, 1.0)
 SPACE = [ALPHA, WEIGHT, LR]
-PLAN = make_plan(StudyFile(request=RequestRecord(metric="f1")), pd.DataFrame({"stage": [], "arm": []}))
+PLAN = RequestRecord(metric="f1")
 
 
 def points(n: int = 60, seed: int = 0) -> pd.DataFrame:
@@ -73,7 +73,7 @@ def test_search_points_leave_out_what_is_not_whole(tmp_path):
     rows[4]["status"] = "failed"
     loaded = load(made.write(tmp_path))
     space = domains(loaded.study)
-    found = search_points(loaded.results.trials, loaded.plan, space)
+    found = search_points(loaded.trials, loaded.study.request, space)
     assert found["trial_id"].iloc[0] == "search005"
     assert sorted(found["trial_id"][1:]) == ["search000", "search001"]
     assert set(found["status"][1:]) == {"stopped"}

@@ -5,9 +5,8 @@ import math
 import pandas as pd
 
 from adalayers.comparisons import PlannedArm
-from adalayers.results.study_file import RequestRecord, StudyFile
+from adalayers.results.study_file import RequestRecord
 from reports.reading.frames import searched
-from reports.reading.load import make_plan
 from reports.tables.rates import rates
 
 ROWS = [
@@ -26,7 +25,7 @@ ROWS = [
 COLUMNS = ["trial_id", "stage", "search", "arm", "status", "config/lr", "val/f1"]
 TRIALS = pd.DataFrame(ROWS, columns=COLUMNS).assign(seed=[0] * 9 + [1])
 ARMS = tuple(PlannedArm(name) for name in "abc")
-PLAN = make_plan(StudyFile(request=RequestRecord(metric="f1", arms=ARMS)), TRIALS)
+PLAN = RequestRecord(metric="f1", arms=ARMS)
 
 
 def test_the_best_is_kept_ties_go_to_the_smallest_id_and_what_was_confirmed_stays():
