@@ -8,7 +8,7 @@ import hashlib
 import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Literal, TypeVar
+from typing import Any, Literal
 
 from pydantic import TypeAdapter, ValidationError
 
@@ -25,8 +25,6 @@ from adalayers.storage.to_json import JsonObject, to_json
 from adalayers.study import Factor, Variant
 
 STUDY_FORMAT = 3
-
-T = TypeVar("T")
 
 
 def later(default: Any) -> Any:
@@ -303,20 +301,19 @@ def read_study(folder: Folder, *, advice: str = RESTORE) -> StudyFile:
     try:
         document = folder.read_json(STUDY)
         written = document.get("format") if isinstance(document, Mapping) else None
-        if isinstance(written, int) and written != STUDY_FORMAT:
-            raise BadInput(
-                f"wanted {STUDY} of format {STUDY_FORMAT}, got format {written} in {folder.uri}, written by another "
-                "version; use that version, or start again with --fresh or --label"
-            )
-        return from_json(StudyFile, document)
+        if not isinstance(written, int) or written == STUDY_FORMAT:
+            study: StudyFile = from_json(StudyFile, document)
+            return study
     except (ValueError, OSError) as error:
         lost = "what the study was asked for, and its analyses, are lost"
         raise damaged(folder, STUDY, error, lost=lost, advice=advice) from error
+    raise BadInput(
+        f"wanted {STUDY} of format {STUDY_FORMAT}, got format {written} in {folder.uri}, written by another version; use "
+        "that version, or start again with --fresh or --label"
+    )
 
 
-def from_json(
-    kind: type[T], value: Any, path: str = "", *, extra: Literal["forbid", "ignore"] = "forbid"
-) -> T:
+def from_json(kind: Any, value: Any, path: str = "", *, extra: Literal["forbid", "ignore"] = "forbid") -> Any:
     """Return a value of JSON as the type `kind`, of which it has every field, by its exact type.
 
     Args:
@@ -329,7 +326,7 @@ def from_json(
         ValueError: Something is missing, too much, or of another type; the message says where.
     """
     try:
-        read: T = _adapter(kind).validate_json(
+        read = _adapter(kind).validate_json(
             json.dumps(value, ensure_ascii=False).encode(errors="replace"), strict=True, extra=extra
         )
     except ValidationError as error:
