@@ -308,8 +308,8 @@ def read_study(folder: Folder, *, advice: str = RESTORE) -> StudyFile:
         lost = "what the study was asked for, and its analyses, are lost"
         raise damaged(folder, STUDY, error, lost=lost, advice=advice) from error
     raise BadInput(
-        f"wanted {STUDY} of format {STUDY_FORMAT}, got format {written} in {folder.uri}, written by another version; use "
-        "that version, or start again with --fresh or --label"
+        f"wanted {STUDY} of format {STUDY_FORMAT}, got format {written} in {folder.uri}, written by another version; "
+        "use that version, or start again with --fresh or --label"
     )
 
 
