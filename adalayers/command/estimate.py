@@ -18,9 +18,9 @@ from adalayers.command.flags import Flags
 from adalayers.comparisons import FIRST, IMPORTANCES_FROM, IMPORTANCES_NAMED_FROM
 from adalayers.config import TrialConfig
 from adalayers.console.progress import duration
-from adalayers.data.feature_plan import (
+from adalayers.data.feature_choice import (
     SAMPLE,
-    feature_plan,
+    feature_choice,
     missing_bytes,
     not_stored,
     padded_tokens,
@@ -59,7 +59,7 @@ def describe(study: Study, case: Case, flags: Flags) -> str:
     here = torch.cuda.device_count()
     gpus = resources.gpus(here)
     concurrency = max(1, resources.at_a_time(cpus=os.cpu_count() or 1, gpus=here))
-    features = feature_plan(
+    features = feature_choice(
         prepared, flags.features, flags.cache_dir, gpus_per_trial=resources.gpus_per_trial
     )
     missing, live = not_stored(prepared, flags.cache_dir), features.mode == "live"

@@ -13,7 +13,7 @@ from adalayers.command.examples import write_examples
 from adalayers.command.flags import Flags
 from adalayers.command.shared_examples import add_shared
 from adalayers.console.progress import Rate, show
-from adalayers.data.feature_plan import feature_plan
+from adalayers.data.feature_choice import feature_choice
 from adalayers.storage.folder import Folder
 from adalayers.study import Study
 from adalayers.tracking.mirror import Mirror
@@ -93,7 +93,7 @@ def _ready(study: Study, flags: Flags, case: Case, deadline: float) -> ReadyCase
     mirror.check()
     if study.measures:
         _measure(study, flags, case)
-    features = feature_plan(
+    features = feature_choice(
         prepared, flags.features, flags.cache_dir, gpus_per_trial=flags.resources.gpus_per_trial
     )
     logger.info(f"hidden states: {features.mode} ({features.why})")

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 import pandas as pd
 
-from adalayers.data.feature_plan import FeaturePlan
+from adalayers.data.feature_choice import FeatureChoice
 from adalayers.data.prepare import Prepared
 from adalayers.data.trial_data import TrialData
 from adalayers.results.other_studies import OtherStudies, Wanted
@@ -75,6 +75,6 @@ class ReadyCase:
     """A case whose hidden states are there, with all that running it takes."""
 
     case: Case
-    features: FeaturePlan
+    features: FeatureChoice
     data: TrialData
     mirror: Mirror

@@ -11,7 +11,7 @@ from optuna.distributions import distribution_to_json
 
 from adalayers.backbones.objectives import objective
 from adalayers.comparisons import PlannedArm
-from adalayers.data.feature_plan import FeaturePlan
+from adalayers.data.feature_choice import FeatureChoice
 from adalayers.data.prepare import Prepared
 from adalayers.installed import code_hash
 from adalayers.results.provenance import device, git_state, versions
@@ -28,7 +28,7 @@ from adalayers.tuning.agenda import Agenda
 from adalayers.tuning.case import Case
 
 
-def environment(prepared: Prepared, features: FeaturePlan, plan: StudyPlan) -> EnvironmentRecord:
+def environment(prepared: Prepared, features: FeatureChoice, plan: StudyPlan) -> EnvironmentRecord:
     """Return on what a case runs: backbone, data, where their hidden states come from, and this machine.
 
     Args:

@@ -6,7 +6,7 @@ import pytest
 
 from adalayers.command.cases import cases
 from adalayers.command.flags import parse
-from adalayers.data.feature_plan import FeaturePlan
+from adalayers.data.feature_choice import FeatureChoice
 from adalayers.results.files import write_trials
 from adalayers.results.study_file import RunsRecord
 from adalayers.study import trial_id
@@ -56,7 +56,7 @@ def test_a_finished_case_with_nothing_left_stays_so_until_it_is_closed(world, tm
     before = dataclasses.replace(case.before, runs=RunsRecord(state="finished"))
     ready = ReadyCase(
         case=dataclasses.replace(case, before=before),
-        features=FeaturePlan("live", "a test"),
+        features=FeatureChoice("live", "a test"),
         data=data,
         mirror=Mirror("none", case.folder, experiment="", run_name="", study_key=""),
     )

@@ -4,8 +4,8 @@ from types import SimpleNamespace
 
 import pytest
 
-from adalayers.data import feature_plan
-from adalayers.data.feature_plan import MEMORY_SHARE
+from adalayers.data import feature_choice
+from adalayers.data.feature_choice import MEMORY_SHARE
 
 GB = 10**9
 
@@ -21,10 +21,10 @@ def plan(monkeypatch, tmp_path):
         disk=100 * GB,
         gpu=None,
     ):
-        monkeypatch.setattr(feature_plan, "free_bytes", lambda cache: (memory, disk, gpu))
-        monkeypatch.setattr(feature_plan, "missing_bytes", lambda prepared, cache: missing)
+        monkeypatch.setattr(feature_choice, "free_bytes", lambda cache: (memory, disk, gpu))
+        monkeypatch.setattr(feature_choice, "missing_bytes", lambda prepared, cache: missing)
         prepared = SimpleNamespace(store_bytes=store)
-        return feature_plan.feature_plan(prepared, asked, tmp_path, gpus_per_trial=None)
+        return feature_choice.feature_choice(prepared, asked, tmp_path, gpus_per_trial=None)
 
     return planned
 

@@ -27,20 +27,20 @@ SAMPLE = 96
 
 
 @dataclass(frozen=True)
-class FeaturePlan:
+class FeatureChoice:
     """mode: memory, disk or live; why: the reason, in words."""
 
     mode: Mode
     why: str
 
 
-def feature_plan(
+def feature_choice(
     prepared: Prepared,
     asked: Mode | Literal["auto"],
     cache: Path,
     *,
     gpus_per_trial: float | None,
-) -> FeaturePlan:
+) -> FeatureChoice:
     """Return how a study has its hidden states: as asked, or for "auto" in memory or on disk where there is room.
 
     Args:
@@ -51,17 +51,19 @@ def feature_plan(
     """
     states = f"{size(prepared.store_bytes)} of hidden states"
     if asked != "auto":
-        return FeaturePlan(asked, f"as asked; {states}")
+        return FeatureChoice(asked, f"as asked; {states}")
     memory, disk, gpu = free_bytes(cache)
     if missing_bytes(prepared, cache) > disk:
-        return FeaturePlan("live", f"{states} do not fit the {size(disk)} that are free for the cache")
+        return FeatureChoice("live", f"{states} do not fit the {size(disk)} that are free for the cache")
     gpu = None if gpu is None else gpu / max(1.0, 1.0 / (gpus_per_trial or 1.0))
     if gpu is not None and prepared.store_bytes <= MEMORY_SHARE * gpu:
-        return FeaturePlan("memory", f"{states} fit the {size(gpu)} of GPU memory that a trial can have")
+        return FeatureChoice("memory", f"{states} fit the {size(gpu)} of GPU memory that a trial can have")
     if prepared.store_bytes <= MEMORY_SHARE * memory:
         fits = f"{states} fit the {size(memory)} of memory that are free"
-        return FeaturePlan("memory", fits) if gpu is None else FeaturePlan("disk", f"{fits}, not the GPU's")
-    return FeaturePlan("disk", f"{states} exceed memory; --features live computes them again instead")
+        return (
+            FeatureChoice("memory", fits) if gpu is None else FeatureChoice("disk", f"{fits}, not the GPU's")
+        )
+    return FeatureChoice("disk", f"{states} exceed memory; --features live computes them again instead")
 
 
 def not_stored(prepared: Prepared, cache: Path) -> list[Encoded]:
