@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import copy
 import functools
-import itertools
 import json
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
@@ -27,16 +26,12 @@ STATE_TOLERANCE = 1e-4
 """Of differences between hidden states that should be none, as a share of the largest number in them."""
 
 
-class _Fails(Exception):
-    """The first property that does not hold, in words."""
-
-
 def found_out(config: Any, identifier: str) -> Family:
     """Return how a model of this transformers config is read: an encoder, a decoder, or an encoder-decoder's encoder.
 
     On a model of a few layers, otherwise as wide, with random weights, these must hold: it gives the states of all
-    layers, of one width; the last is what the last layer gives, or that behind one norm; padding, the other texts of
-    a batch and a text's place in it change no state. A model whose states depend on no token to their right is a
+    layers, of one width; the last is what the last layer gives, or that behind one norm; padding and the other
+    texts of a batch change no state. A model whose states depend on no token to their right is a
     decoder.
 
     Raises:
@@ -45,13 +40,12 @@ def found_out(config: Any, identifier: str) -> Family:
     key = json.dumps([config.model_type, config.to_dict()], sort_keys=True, default=str)
     try:
         if key not in _CHECKED_FAMILIES:
-            _CHECKED_FAMILIES[key] = _tried(config)
+            with hub.quiet():
+                _CHECKED_FAMILIES[key] = _tried(config)
     except Exception as error:  # of many kinds: a config without layers, a model of images, of speech
-        why = (
-            error
-            if isinstance(error, _Fails)
-            else f"it reads no token ids ({type(error).__name__}: {hub.first_line(error)})"
-        )
+        why = hub.first_line(error)
+        if not isinstance(error, BadInput):
+            why = f"it reads no token ids ({type(error).__name__}: {why})"
         raise BadInput(
             f"wanted a backbone of a family that can be read, {identifier!r} is a {config.model_type!r} model, which "
             f"is none of {', '.join(sorted(FAMILIES))}; on a small random one of its kind {why}; choose another "
@@ -65,11 +59,15 @@ _CHECKED_FAMILIES: dict[str, Family] = {}
 
 
 def _tried(config: Any) -> Family:
+    """Return how it is read. Raises `BadInput` with the first property that does not hold."""
     layers = min(LAYERS, int(config.num_hidden_layers))
     model = _small(config, layers)
     encoder_decoder = is_encoder_decoder(config)
     module = model.get_encoder() if encoder_decoder else model
-    final_norm = _final_norm(module, layers)
+    generator = torch.Generator().manual_seed(0)
+    ids = torch.randint(8, VOCABULARY, (len(LENGTHS), max(LENGTHS)), generator=generator)
+    mask = (torch.arange(max(LENGTHS)) < torch.tensor(LENGTHS).unsqueeze(1)).long()
+    final_norm = _final_norm(module, layers, ids, mask)
     backbone = Backbone(
         module,
         streams=[Stream("encoder", layers, final_norm=bool(final_norm))],
@@ -77,15 +75,20 @@ def _tried(config: Any) -> Family:
         family=Family("encoder", final_norm),
         pad_id=getattr(model.config, "pad_token_id", None) or 0,
     )
-    ids, mask = _batch()
-    together = _states(backbone, ids, mask)
-    _unmoved(backbone, ids, mask, together)
+
+    def states(ids: Tensor, mask: Tensor) -> list[Tensor]:
+        return list(backbone(ids, mask).values())
+
+    together = states(ids, mask)
+    for i, length in enumerate(LENGTHS):
+        alone = states(ids[i : i + 1, :length], mask[i : i + 1, :length])
+        if not all(_same(a[i, :length], b[0]) for a, b in zip(together, alone, strict=True)):
+            raise BadInput("padding or the other texts of a batch change its hidden states")
     if encoder_decoder:
         return Family("encoder-decoder", final_norm)
     changed = ids.clone()
     changed[:, -1] = ids[:, -1] % (VOCABULARY - 10) + 9
-    without = _states(backbone, changed, mask)
-    causal = all(_same(a[0, :-1], b[0, :-1]) for a, b in zip(together, without, strict=True))
+    causal = all(_same(a[0, :-1], b[0, :-1]) for a, b in zip(together, states(changed, mask), strict=True))
     return Family("decoder" if causal else "encoder", final_norm)
 
 
@@ -104,7 +107,7 @@ def _small(config: Any, layers: int) -> Any:
     ):
         if isinstance(getattr(small, name, None), int):
             setattr(small, name, token)
-    with hub.quiet(), torch.random.fork_rng(devices=[]):
+    with torch.random.fork_rng(devices=[]):
         torch.default_generator.manual_seed(0)
         model = AutoModel.from_config(small, trust_remote_code=False, dtype=torch.float32)
         with torch.no_grad():  # biases start at 0 and norms at 1: every parameter must matter
@@ -114,46 +117,16 @@ def _small(config: Any, layers: int) -> Any:
     return model.eval()
 
 
-def _batch() -> tuple[Tensor, Tensor]:
-    """Return token ids [batch, time] and their attention mask, padded on the right."""
-    generator = torch.Generator().manual_seed(0)
-    ids = torch.randint(8, VOCABULARY, (len(LENGTHS), max(LENGTHS)), generator=generator)
-    return ids, (torch.arange(max(LENGTHS)) < torch.tensor(LENGTHS).unsqueeze(1)).long()
-
-
-def _states(backbone: Backbone, ids: Tensor, mask: Tensor) -> list[Tensor]:
-    try:
-        with hub.quiet():
-            return list(backbone(ids, mask).values())
-    except BadInput as error:
-        raise _Fails("its hidden states are not one for each layer, all of one width") from error
-
-
-def _unmoved(backbone: Backbone, ids: Tensor, mask: Tensor, together: list[Tensor]) -> None:
-    """Raise `_Fails` where padding, other texts of the batch or the place in it change a state."""
-    for i, length in enumerate(LENGTHS):
-        alone = _states(backbone, ids[i : i + 1, :length], mask[i : i + 1, :length])
-        if not all(_same(a[i, :length], b[0]) for a, b in zip(together, alone, strict=True)):
-            raise _Fails("padding or the other texts of a batch change its hidden states")
-    turned = _states(backbone, ids.flip(0), mask.flip(0))
-    real = mask.bool()
-    if not all(_same(a[real], b.flip(0)[real]) for a, b in zip(together, turned, strict=True)):
-        raise _Fails("a text's place in the batch changes its hidden states")
-    if any(_same(a[real], b[real]) for a, b in itertools.pairwise(together)):
-        raise _Fails("two of its hidden states are the same")
-
-
 def _same(a: Tensor, b: Tensor) -> bool:
     return bool((a - b).abs().max() <= STATE_TOLERANCE * a.abs().max())
 
 
-def _final_norm(module: nn.Module, layers: int) -> str:
+def _final_norm(module: nn.Module, layers: int, ids: Tensor, mask: Tensor) -> str:
     """Return the name of the norm behind the last layer; "" where there is none."""
     name = list_of_layers(module, layers)
     if name is None:
-        raise _Fails("no list of its layers is found")
-    ids, mask = _batch()
-    with hub.quiet(), torch.no_grad(), _watched(module) as seen:
+        raise BadInput("no list of its layers is found")
+    with torch.no_grad(), _watched(module) as seen:
         given = module(input_ids=ids, attention_mask=mask, output_hidden_states=True, return_dict=True)
     last, own = given.hidden_states[-1], seen[f"{name}.{layers - 1}"][1]
     if torch.equal(last, own):
@@ -161,7 +134,7 @@ def _final_norm(module: nn.Module, layers: int) -> str:
     for submodule, (entered, left) in seen.items():
         if submodule and not submodule.startswith(name) and entered is own and torch.equal(left, last):
             return submodule
-    raise _Fails("the last of its hidden states is neither the last layer's own nor that behind one norm")
+    raise BadInput("the last of its hidden states is neither the last layer's own nor that behind one norm")
 
 
 def last_state_problem(backbone: Backbone) -> str:

@@ -68,17 +68,11 @@ def encoded_states(states: StatesFolder, task: Task) -> dict[str, Encoded]:
     Raises:
         BadInput: A split has other rows than the dataset, or an example of words not a row for each.
     """
-    lengths = {
-        role: np.concatenate([np.zeros(0, np.int64), *(shard.lengths for shard in states.shards[role])])
-        for role in ROLES
-    }
-    firsts = dict(
-        zip(
-            ROLES,
-            itertools.accumulate((int(each.sum()) for each in lengths.values()), initial=0),
-            strict=False,
-        )
-    )
+    lengths, firsts, first = {}, {}, 0
+    for role in ROLES:
+        own = (shard.lengths for shard in states.shards[role])
+        lengths[role], firsts[role] = np.concatenate([np.zeros(0, np.int64), *own]), first
+        first += int(lengths[role].sum())
     encoded = {}
     for role, split in task.splits.items():
         place = role if role in task.rows else "train"

@@ -16,7 +16,7 @@ from adalayers.backbones.check import last_state_problem
 from adalayers.backbones.given_states import GivenStates
 from adalayers.backbones.sources import BackboneSource
 from adalayers.console.progress import size
-from adalayers.errors import BadInput, CannotWrite
+from adalayers.errors import BadInput
 from adalayers.states import ComputeType
 from adalayers.storage import hub
 
@@ -83,7 +83,10 @@ def load(source: BackboneSource) -> Backbone:
 
 def _require_pass(backbone: Backbone, source: BackboneSource) -> None:
     """Raise `BadInput` for a model that cannot read two short texts, one of them padded: its config is wrong."""
-    try:
+    with hub.refusing(
+        f"wanted a backbone that reads tokens, {source.id!r} in {str(source.folder)!r} does not",
+        "its config.json does not fit its weights: fix it, or fetch the model again",
+    ):
         if backbone.depth is not None:  # what lies behind the last layer is not read
             backbone(torch.zeros(2, 2, dtype=torch.long), torch.tensor([[1, 1], [1, 0]]))
         elif problem := last_state_problem(backbone):
@@ -91,14 +94,6 @@ def _require_pass(backbone: Backbone, source: BackboneSource) -> None:
                 f"wanted the last hidden states of {source.id!r} as {source.family!r} models have them, {problem}; "
                 "install the release of transformers that constraints.txt names, or tell us of it"
             )
-    except BadInput:
-        raise
-    except Exception as error:  # of many kinds: whatever a layer makes of sizes that do not fit
-        raise BadInput(
-            f"wanted a backbone that reads tokens, {source.id!r} in {str(source.folder)!r} does not "
-            f"({type(error).__name__}: {hub.first_line(error)}); its config.json does not fit its weights: fix it, or "
-            "fetch the model again"
-        ) from error
 
 
 def _depth(source: BackboneSource) -> int | None:
@@ -146,25 +141,22 @@ def _pretrained(source: BackboneSource, depth: int | None) -> Any:
     if depth is not None:
         pretrained.shorten(config, source.layers, depth)
     # Weights that the checkpoint lacks (mostly a pooler) are drawn at random: not from the trials' stream.
-    with hub.quiet(), torch.random.fork_rng(devices=[]):
-        try:
-            with pretrained.staged(source.folder, with_weights=True) as place:
-                model, report = AutoModel.from_pretrained(
-                    place,
-                    config=config,
-                    local_files_only=True,
-                    trust_remote_code=False,
-                    use_safetensors=True,
-                    dtype=getattr(torch, source.dtype),
-                    output_loading_info=True,
-                )
-        except CannotWrite:
-            raise
-        except Exception as error:  # of many kinds: safetensors' own, sizes that disagree, a broken index
-            raise BadInput(
-                f"wanted the weights of {source.id!r} in {str(source.folder)!r}, they cannot be loaded "
-                f"({type(error).__name__}: {hub.first_line(error)}); fetch or save the model again"
-            ) from error
+    wanted = f"wanted the weights of {source.id!r} in {str(source.folder)!r}, they cannot be loaded"
+    with (
+        hub.quiet(),
+        torch.random.fork_rng(devices=[]),
+        hub.refusing(wanted, "fetch or save the model again"),
+        pretrained.staged(source.folder, with_weights=True) as place,
+    ):
+        model, report = AutoModel.from_pretrained(
+            place,
+            config=config,
+            local_files_only=True,
+            trust_remote_code=False,
+            use_safetensors=True,
+            dtype=getattr(torch, source.dtype),
+            output_loading_info=True,
+        )
     model.config._name_or_path = str(source.folder)
     # What is not read may be missing: a decoder, and the pooler that models saved for masked LM lack.
     encoder_alone = source.is_encoder_decoder and len(source.streams_read) == 1
@@ -195,14 +187,11 @@ def count_parameters(source: BackboneSource) -> tuple[int, int]:
     from transformers import AutoModel
 
     config = pretrained.read_config(source.folder, source.id)
-    with hub.quiet(), torch.device("meta"):
-        try:
-            model = AutoModel.from_config(config, trust_remote_code=False)
-        except Exception as error:  # of many kinds: transformers and torch check what they happen to use
-            raise BadInput(
-                f"wanted a config.json of {source.id!r} in {str(source.folder)!r} that makes a model, it makes none "
-                f"({type(error).__name__}: {hub.first_line(error)}); fetch or save the model again"
-            ) from error
+    wanted = (
+        f"wanted a config.json of {source.id!r} in {str(source.folder)!r} that makes a model, it makes none"
+    )
+    with hub.quiet(), torch.device("meta"), hub.refusing(wanted, "fetch or save the model again"):
+        model = AutoModel.from_config(config, trust_remote_code=False)
     name = list_of_layers(model, source.layers)
     layers = nn.ModuleList() if name is None else model.get_submodule(name)
     whole, of_layers = (

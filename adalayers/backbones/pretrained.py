@@ -21,8 +21,8 @@ from adalayers.errors import BadInput, CannotWrite
 from adalayers.states import Stream
 from adalayers.storage import hub
 
-MAX_LAYERS, MAX_SIZE = 1_000, 100_000_000
-"""Most layers of a model, and the largest of any of its sizes: beyond, a config is damaged."""
+MAX_SIZE = 1_000_000
+"""Most layers of a model, and its largest width: beyond, a config is damaged, and making the model takes hours."""
 
 UNLIMITED_TOKENS = 1_000_000
 """Stands for "no limit" in `max_length`."""
@@ -104,15 +104,22 @@ def weights(folder: Path) -> list[Path]:
     if not (folder / _WEIGHTS_INDEX).is_file():
         return []
     try:
-        shards = set(json.loads((folder / _WEIGHTS_INDEX).read_text(encoding="utf-8"))["weight_map"].values())
-        if not all(
-            re.fullmatch(r"[^/\\]+\.safetensors", shard) for shard in shards
-        ):  # no pickle, none elsewhere
-            return []
-    except (OSError, ValueError, LookupError, TypeError, AttributeError, RecursionError):
+        shards = set(_json(folder / _WEIGHTS_INDEX)["weight_map"].values())
+        plain = all(re.fullmatch(r"[^/\\]+\.safetensors", shard) for shard in shards)
+    except (LookupError, TypeError, AttributeError):
+        plain = False
+    if not plain:  # no pickle, none elsewhere
         return []
     paths = [folder / _WEIGHTS_INDEX, *(folder / shard for shard in sorted(shards))]
     return paths if all(path.is_file() for path in paths) else []
+
+
+def _json(path: Path) -> Any:
+    """Return what a file of JSON holds; None where it cannot be read: whoever loads it says what is wrong."""
+    try:
+        return json.loads(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError, RecursionError):
+        return None
 
 
 def fingerprint(folder: Path, *, random: bool = False) -> str:
@@ -162,11 +169,8 @@ def staged(folder: Path, *, with_weights: bool = False) -> Iterator[Path]:
 
 def _without(path: Path, left_out: re.Pattern[str]) -> str | None:
     """Return a file of JSON without the entries that a loader must not see; None where there are none."""
-    try:
-        document = json.loads(path.read_text(encoding="utf-8"))
-        pruned = _pruned(document, left_out)
-    except (OSError, ValueError, RecursionError):  # whoever loads it says what is wrong
-        return None
+    document = _json(path)
+    pruned = _pruned(document, left_out)
     return None if pruned == document else json.dumps(pruned)
 
 
@@ -194,11 +198,7 @@ def require_plain(folder: Path, identifier: str) -> None:
             f"wanted weights alone of {identifier!r}, {str(folder)!r} holds an adapter too ({there[0]}); merge it into "
             "the weights (merge_and_unload of peft, then save_pretrained), or remove its files to leave it out"
         )
-    try:
-        document = json.loads((folder / "config.json").read_text(encoding="utf-8"))
-    except (OSError, ValueError, RecursionError):  # as `read_config` says
-        return
-    for name, value in _entries(document):
+    for name, value in _entries(_json(folder / "config.json")):
         if name in _REFUSED and value is not None:
             raise BadInput(
                 f"wanted a config.json of {identifier!r} in {str(folder)!r} without {name}, which {_REFUSED[name]}, "
@@ -235,32 +235,13 @@ def read_config(folder: Path, identifier: str) -> Any:
     """
     from transformers import AutoConfig
 
-    with hub.quiet():
-        try:
-            _require_possible(json.loads((folder / "config.json").read_text(encoding="utf-8")), identifier)
-            with staged(folder) as place:
-                config = AutoConfig.from_pretrained(place, local_files_only=True, trust_remote_code=False)
-            config._name_or_path = str(folder)
-            return config
-        except BadInput:
-            raise
-        except Exception as error:  # of many kinds: no JSON, no or an unknown model type, code of its own
-            raise BadInput(
-                f"wanted a model to load, config.json of {identifier!r} describes no model type that transformers "
-                f"recognises ({type(error).__name__}: {' '.join(str(error).split())[:200]}); choose another backbone"
-            ) from error
-
-
-def _require_possible(config: dict[str, Any], identifier: str) -> None:
-    """Raise `BadInput` for sizes beyond any model's: with them even its empty shell takes hours, or all memory."""
-    for name, value in config.items():
-        limit = MAX_LAYERS if "layer" in name else MAX_SIZE
-        counts = re.search(r"layer|hidden|embd|dim|^d_|size|heads?$", name)
-        if counts and isinstance(value, int | float) and value > limit:
-            raise BadInput(
-                f"wanted {name} of at most {limit:,} in the config.json of {identifier!r}, got {value}; fix it, or "
-                "fetch the model again"
-            )
+    wanted = (
+        f"wanted a model to load, config.json of {identifier!r} describes none that transformers recognises"
+    )
+    with hub.quiet(), hub.refusing(wanted, "choose another backbone"), staged(folder) as place:
+        config = AutoConfig.from_pretrained(place, local_files_only=True, trust_remote_code=False)
+    config._name_or_path = str(folder)
+    return config
 
 
 def streams(config: Any, family: Family, identifier: str) -> tuple[tuple[Stream, ...], int]:
@@ -269,21 +250,18 @@ def streams(config: Any, family: Family, identifier: str) -> tuple[tuple[Stream,
     Raises:
         BadInput: The config states no layers or width, or describes an encoder that is set up as a decoder.
     """
-    layers, width = getattr(config, "num_hidden_layers", None), getattr(config, "hidden_size", None)
+    layers: Any = getattr(config, "num_hidden_layers", None)
+    width: Any = getattr(config, "hidden_size", None)
     decoder_layers = getattr(config, "decoder_layers", None) or getattr(config, "num_decoder_layers", None)
     if family.kind == "encoder-decoder":
         layers = getattr(config, "encoder_layers", None) or layers
     as_decoder = family.kind == "encoder" and getattr(config, "is_decoder", False)
-    if as_decoder or not (isinstance(layers, int) and isinstance(width, int)):
-        what = "an encoder set up as a decoder" if as_decoder else "no number of layers and no width"
+    numbers = isinstance(layers, int) and isinstance(width, int)
+    if as_decoder or not numbers or not 1 <= min(layers, width) <= max(layers, width) <= MAX_SIZE:
+        what = "an encoder set up as a decoder" if as_decoder else f"{layers} layers of width {width}"
         raise BadInput(
-            f"wanted a {config.model_type!r} model as it was pretrained, the config.json of {identifier!r} "
-            f"describes {what}; choose another backbone"
-        )
-    if layers < 1 or width < 1:
-        raise BadInput(
-            f"wanted a model with layers and a width of at least 1, the config.json of {identifier!r} says {layers} "
-            f"layers of width {width}; fix it, or fetch the model again"
+            f"wanted a {config.model_type!r} model as it was pretrained, the config.json of {identifier!r} describes "
+            f"{what}; fix it, fetch the model again, or choose another backbone"
         )
     normed = bool(family.final_norm)
     first = Stream("decoder" if family.kind == "decoder" else "encoder", layers, final_norm=normed)
@@ -334,19 +312,7 @@ def max_length(config: Any, folder: Path) -> int:
     if isinstance(positions, int) and positions > 0:
         if config.model_type not in _OFFSET_POSITIONS:
             return positions
-        pad = getattr(config, "pad_token_id", None)
-        if not isinstance(pad, int) or not 0 <= pad < positions - 1:
-            raise BadInput(
-                f"wanted pad_token_id in the config.json in {str(folder)!r} to be a whole number of at least 0 and "
-                f"below {positions - 1}, got {pad}; a {config.model_type!r} model counts its positions from there: "
-                "fix it, or fetch the model again"
-            )
-        return positions - pad - 1
-    try:
-        limit = json.loads((folder / "tokenizer_config.json").read_text(encoding="utf-8")).get(
-            "model_max_length"
-        )
-    except (OSError, ValueError):
-        limit = None
+        return positions - (getattr(config, "pad_token_id", None) or 0) - 1
+    limit = (_json(folder / "tokenizer_config.json") or {}).get("model_max_length")
     # transformers writes 1e30 for a tokeniser without a limit.
     return int(limit) if isinstance(limit, int | float) and 0 < limit < UNLIMITED_TOKENS else UNLIMITED_TOKENS

@@ -9,7 +9,7 @@ import re
 from collections.abc import Collection
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal
+from typing import Literal
 
 from adalayers.backbones import pretrained, states_folder
 from adalayers.backbones.families import Family, family_of
@@ -50,6 +50,7 @@ ALIASES: dict[str, str] = {"minilm": MINILM_ID} | {
     name.lower(): f"{owner}/{name}" for owner, names in _HUB.items() for name in names
 }
 """Short names of hub ids; the first alias of an id is the name that its results carry."""
+_IDS = ALIASES | {hub_id.lower(): hub_id for hub_id in ALIASES.values()}
 
 RANDOM = "random:"
 """In front of a backbone's name: its shape and tokeniser, with random weights."""
@@ -193,7 +194,7 @@ def canonical(name: str, data_dir: str | Path | None = None) -> BackboneName:
             raise BadInput(f"wanted the name of a base model after {RANDOM}, got {name!r}; say {RANDOM} once")
         return dataclasses.replace(base, name=f"random-{base.name}", id=f"{RANDOM}{base.id}")
     identifier, revision = hub.split_revision(name)
-    alias_id = _id_of(identifier)
+    alias_id = _IDS.get(identifier.lower())
     folder = local_path(name, "--backbone")
     local = folder if name and folder.is_dir() else None
     if local and alias_id is not None and not (local / "config.json").is_file():
@@ -249,9 +250,13 @@ def resolve(name: str, *, data_dir: str | Path | None = None, weights: bool = Tr
     if not requested.random:
         pretrained.require_plain(folder, requested.id)
     config = pretrained.read_config(folder, requested.base)
-    reading = family_of(config) or _found_out(config, requested.base)
+    reading = listed = family_of(config)
+    if reading is None:
+        from adalayers.backbones.check import found_out  # imports torch
+
+        reading = found_out(config, requested.base)
     streams, width = pretrained.streams(config, reading, requested.base)
-    if family_of(config) is None:
+    if listed is None:
         streams = streams[:1]  # nothing was found out of a decoder that attends to an encoder
     return BackboneSource(
         name=requested.name,
@@ -295,20 +300,6 @@ def require_base_model(source: BackboneSource | BackboneName, why: str) -> None:
         )
 
 
-def _found_out(config: Any, identifier: str) -> Family:
-    """Return how a model of a family without an entry is read, as a small random one of its kind shows."""
-    from adalayers.backbones.check import found_out  # imports torch
-
-    return found_out(config, identifier)
-
-
-def _id_of(name: str) -> str | None:
-    """Return the hub id of an alias, or of an aliased id in any case; None for other names."""
-    return next(
-        (hub_id for alias, hub_id in ALIASES.items() if name.lower() in (alias, hub_id.lower())), None
-    )
-
-
 def _aliases_of(hub_id: str) -> list[str]:
     return [alias for alias, alias_id in ALIASES.items() if alias_id == hub_id]
 
@@ -337,7 +328,6 @@ def _packaged_minilm() -> Path | None:
 def _hub_snapshot(requested: BackboneName, what: str, *, weights: bool) -> Path:
     """Return the snapshot folder of a hub id, from the local cache or fetched now; with or without its weights."""
     from huggingface_hub import snapshot_download
-    from huggingface_hub.errors import GatedRepoError, RepositoryNotFoundError, RevisionNotFoundError
 
     def snapshot(local_files_only: bool) -> Path:
         return Path(
@@ -362,16 +352,9 @@ def _hub_snapshot(requested: BackboneName, what: str, *, weights: bool) -> Path:
     try:
         return snapshot(local_files_only=False)
     except Exception as error:  # of many kinds: the connection's, the server's, the disk's
-        token = f"set {hub.TOKEN} to a token that may read it (or hf auth login)"
-        if isinstance(error, GatedRepoError):  # a RepositoryNotFoundError too, so asked for first
-            why = "access to it must be granted first; accept its licence at "
-            why += f"{hub.page(requested.base)}, then {token}, or name a local folder"
-        elif isinstance(error, RepositoryNotFoundError):
-            why = "the hub has no such model, or a private one; check the id, "
-            why += f"{token}, or use an alias: {', '.join(ALIASES)}"
-        elif isinstance(error, RevisionNotFoundError):
-            why = f"the hub has no revision {requested.revision!r} of it; check it or leave it out"
-        else:
-            why = f"fetching it failed ({type(error).__name__}: {hub.first_line(error)}); "
-            why += "try again, or name a folder of local copies with --data-dir"
-        raise BadInput(f"wanted {what} from the Hugging Face hub, {why}") from error
+        raise BadInput(
+            f"wanted {what} from the Hugging Face hub, fetching it failed ({type(error).__name__}: "
+            f"{hub.first_line(error)}); check the id and the revision ({requested.revision or 'none asked for'}); of a "
+            f"gated or private one accept the licence at {hub.page(requested.base)}, then set {hub.TOKEN} to a token "
+            "that may read it; or name a folder of local copies with --data-dir"
+        ) from error

@@ -63,17 +63,19 @@ def read(folder: Path) -> StatesFolder:
     Raises:
         BadInput: It is missing, or something in it is; two files do not fit each other; a number is not finite.
     """
-    if not folder.is_dir():
-        raise BadInput(f"wanted a folder of hidden states, there is no {folder}; write it first ({PAGE})")
-    if not (folder / META).is_file():
-        raise BadInput(
-            f"wanted {META} in {folder}, which says whose states these are, it is not there; write it ({PAGE})"
-        )
+    _require(folder.is_dir(), "a folder of hidden states", folder, "none")
+    _require((folder / META).is_file(), f"{META}, which says whose states these are,", folder, "none")
     paths = {role: sorted((folder / role).glob("*.safetensors")) for role in ROLES}
+    _require(paths["train"], "safetensors files", folder / "train", "none")
     files = tuple(
         (path, path.stat().st_size, path.stat().st_mtime_ns) for path in itertools.chain(*paths.values())
     )
     return _read(folder, (folder / META).read_bytes(), files)
+
+
+def _require(holds: object, wanted: str, where: Path, came: object) -> None:
+    if not holds:
+        raise BadInput(f"wanted {wanted} in {where}, got {came}; write it again ({PAGE})")
 
 
 @functools.lru_cache(maxsize=4)
@@ -83,16 +85,11 @@ def _read(folder: Path, meta_text: bytes, files: Sequence[tuple[Path, int, int]]
     shards: dict[str, list[Shard]] = {role: [] for role in ROLES}
     for path, _, _ in files:
         shard, width = _shard(path, meta["states"])
+        first = next(iter(widths), width)
+        _require(width == first, f"states of one width, as {first} in {widths.get(first)}", path, width)
         widths.setdefault(width, path)
         shards[path.parent.name].append(shard)
         digest.update(f"{path.parent.name}/{path.name}\0{file_sha256(path)}\n".encode())
-    if not shards["train"]:
-        raise BadInput(f"wanted safetensors files in {folder / 'train'}, there are none; write them ({PAGE})")
-    if len(widths) > 1:
-        (one, first), (other, second), *_ = widths.items()
-        raise BadInput(
-            f"wanted states of one width, {first} has {one}, {second} has {other}; write one of them again"
-        )
     return StatesFolder(folder, meta, next(iter(widths)), shards, digest.hexdigest()[:16])
 
 
@@ -100,18 +97,12 @@ def _meta(path: Path, text: bytes) -> dict[str, Any]:
     try:
         meta = {"embeddings": False, "causal": False, **json.loads(text)}
     except (ValueError, TypeError) as error:
-        raise BadInput(
-            f"wanted a JSON object in {path}, it cannot be read ({error}); write it again"
-        ) from error
+        raise BadInput(f"wanted a JSON object in {path}, got {error}; write it again ({PAGE})") from error
     for key, type_ in KEYS.items():
-        if not isinstance(meta.get(key), type_):
-            came = repr(meta[key]) if key in meta else "nothing"
-            raise BadInput(f"wanted {key} in {path} to be a {type_.__name__}, got {came}; see {PAGE}")
+        _require(isinstance(meta.get(key), type_), f"{key}, a {type_.__name__},", path, repr(meta.get(key)))
     names = meta["states"]
-    if len(names) <= meta["embeddings"] or len({*map(str, names)} - {"lengths"}) < len(names):
-        raise BadInput(
-            f"wanted the names of the states in {path}, lowest first, each once, got {names}; see {PAGE}"
-        )
+    fits = len(names) > meta["embeddings"] and len({*map(str, names)} - {"lengths"}) == len(names)
+    _require(fits, "the names of the states, lowest first, each once,", path, names)
     return meta
 
 
@@ -120,42 +111,27 @@ def _shard(path: Path, names: Sequence[str]) -> tuple[Shard, int]:
     import torch
     from safetensors import SafetensorError, safe_open
 
-    def require(holds: object, wanted: str, came: object) -> None:
-        if not holds:
-            raise BadInput(f"wanted {wanted} in {path}, got {came}; write it again ({PAGE})")
-
     try:
         with safe_open(path, "pt") as file:
-            require(
-                {*names} <= {*file.keys()}, f"the states {', '.join(names)}", ", ".join(sorted(file.keys()))
-            )
-            shapes = {tuple(file.get_slice(name).get_shape()) for name in names}
-            require(
-                len(shapes) == 1 and len(next(iter(shapes))) == 2,
-                "states of one shape [rows, width]",
-                sorted(shapes),
-            )
-            ((rows, width),) = shapes
-            lengths = np.ones(rows, np.int64)
-            if "lengths" in file.keys():  # noqa: SIM118  # no dictionary
-                lengths = file.get_tensor("lengths").numpy()
-                fits = lengths.ndim == 1 and lengths.dtype.kind in "iu" and (lengths > 0).all()
-                require(
-                    fits and lengths.sum() == rows,
-                    f"lengths of {rows} rows in all",
-                    f"{lengths.dtype} {lengths}",
-                )
-            for name in names:
-                dtype = file.get_slice(name).get_dtype()
-                require(dtype in FLOATS, f"{name} in float16, bfloat16 or float32", dtype)
+            there = sorted(file.keys())
+            _require({*names} <= {*there}, f"the states {', '.join(names)}", path, ", ".join(there))
+            slices = {name: file.get_slice(name) for name in names}
+            shapes = sorted({tuple(of_state.get_shape()) for of_state in slices.values()})
+            one = len(shapes) == 1 and len(shapes[0]) == 2
+            _require(one, "states of one shape [rows, width]", path, shapes)
+            rows, width = shapes[0]
+            lengths = file.get_tensor("lengths").numpy() if "lengths" in there else np.ones(rows, np.int64)
+            fits = lengths.ndim == 1 and lengths.dtype.kind in "iu" and (lengths > 0).all()
+            fits = fits and lengths.sum() == rows
+            _require(fits, f"lengths of {rows} rows in all", path, f"{lengths.dtype} {lengths}")
+            for name, of_state in slices.items():
+                dtype = of_state.get_dtype()
+                _require(dtype in FLOATS, f"{name} in float16, bfloat16 or float32", path, dtype)
                 ends = torch.aminmax(file.get_tensor(name)) if rows * width else ()  # both pass NaN on
-                require(
-                    all(math.isfinite(float(end)) for end in ends),
-                    f"finite numbers as {name}",
-                    "NaN or infinity",
-                )
+                finite = all(math.isfinite(float(end)) for end in ends)
+                _require(finite, f"finite numbers as {name}", path, "NaN or infinity")
     except (OSError, SafetensorError) as error:
         raise BadInput(
-            f"wanted a safetensors file, {path} cannot be read ({error}); write it again"
+            f"wanted a safetensors file as {path}, got {error}; write it again ({PAGE})"
         ) from error
     return Shard(path, rows, lengths.astype(np.int64)), width

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+from collections import defaultdict
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import KW_ONLY, dataclass, replace
 from typing import TYPE_CHECKING, Any, cast
@@ -11,7 +12,7 @@ import numpy as np
 
 from adalayers.backbones import pretrained
 from adalayers.backbones.sources import BackboneSource, require_base_model
-from adalayers.errors import BadInput, CannotWrite
+from adalayers.errors import BadInput
 from adalayers.storage import hub
 from adalayers.tensors.ragged import ragged_index
 
@@ -35,20 +36,10 @@ def load_tokenizer(source: BackboneSource) -> PreTrainedTokenizerFast:
             f"wanted a tokeniser of {source.id!r}, {str(source.folder)!r} holds none of "
             f"{', '.join(pretrained.VOCABULARIES)}; save it there with the tokeniser's save_pretrained"
         )
-    with hub.quiet():
-        try:
-            with pretrained.staged(source.folder) as place:
-                tokenizer = AutoTokenizer.from_pretrained(
-                    place, local_files_only=True, trust_remote_code=False
-                )
-        except CannotWrite:
-            raise
-        except Exception as error:  # of many kinds, a missing sentencepiece among them
-            raise BadInput(
-                f"wanted the tokeniser of {source.id!r} in {str(source.folder)!r}, it cannot be loaded "
-                f"({type(error).__name__}: {hub.first_line(error)}); where a package is missing, "
-                "install adalayers[tokenizers]"
-            ) from error
+    wanted = f"wanted the tokeniser of {source.id!r} in {str(source.folder)!r}, it cannot be loaded"
+    advice = "where a package is missing, install adalayers[tokenizers]"
+    with hub.quiet(), hub.refusing(wanted, advice), pretrained.staged(source.folder) as place:
+        tokenizer = AutoTokenizer.from_pretrained(place, local_files_only=True, trust_remote_code=False)
     if not tokenizer.is_fast:
         raise BadInput(
             f"wanted a fast tokeniser of {source.id!r}, {type(tokenizer).__name__} is a slow one, which does "
@@ -142,39 +133,29 @@ def encode(
     typed = paired and "token_type_ids" in tokenizer.model_input_names
     if paired and not tokenizer.num_special_tokens_to_add(pair=True):
         inputs, paired, typed = ["\n".join(pair) for pair in inputs], False, False
-    ids, special, types = (list[np.ndarray]() for _ in range(3))
-    starts, ends = (list[np.ndarray]() for _ in range(2))
-    cut, lost = (list[int]() for _ in range(2))
-    for given, encoding in zip(inputs, _encodings(tokenizer, inputs, max_length), strict=True):
-        ids.append(np.asarray(encoding.ids, dtype=np.int32))
-        special.append(np.asarray(encoding.special_tokens_mask, dtype=np.bool_))
-        cut.append(len(encoding.overflowing) > 0)
+    made: dict[str, list[np.ndarray]] = defaultdict(list)
+    for i, encoding in enumerate(_encodings(tokenizer, inputs, max_length)):
+        if not encoding.ids:
+            raise BadInput(
+                f"wanted at least one token of every input, {place(i)} gives none; drop it from the data"
+            )
+        made["input_ids"].append(np.array(encoding.ids, dtype=np.int32))
+        made["special"].append(np.array(encoding.special_tokens_mask, dtype=np.bool_))
+        made["cut"].append(np.array([len(encoding.overflowing) > 0], dtype=np.int64))
         if typed:
-            types.append(np.asarray(encoding.type_ids, dtype=np.int8))
+            made["token_types"].append(np.array(encoding.type_ids, dtype=np.int8))
         if presplit:
-            lost.append(_lost_words(encoding))
-            first_tokens, last_tokens = _word_tokens(encoding.word_ids, len(given))
-            starts.append(first_tokens)
-            ends.append(last_tokens)
-    empty = [i for i, row in enumerate(ids) if not len(row)]
-    if empty:
-        raise BadInput(
-            f"wanted at least one token of every input, {place(empty[0])} gives none; drop it from the data"
-        )
-
-    def joined(rows: list[np.ndarray], dtype: type) -> np.ndarray:
-        return np.concatenate([np.zeros(0, dtype=dtype), *rows])
-
+            made["lost_words"].append(np.array([_lost_words(encoding)], dtype=np.int64))
+            starts, ends = _word_tokens(encoding.word_ids, len(inputs[i]))
+            made["word_starts"].append(starts)
+            made["word_ends"].append(ends)
+    columns = {name: np.concatenate(rows) for name, rows in made.items()}
+    if typed and not columns["token_types"].any():
+        del columns["token_types"]
     return Encoded(
-        input_ids=joined(ids, np.int32),
-        offsets=_ends([len(row) for row in ids]),
-        word_starts=joined(starts, np.int64) if presplit else None,
-        word_offsets=_ends([len(row) for row in starts]) if presplit else None,
-        cut=np.array(cut, dtype=np.int64),
-        lost_words=np.array(lost, dtype=np.int64) if presplit else None,
-        special=joined(special, np.bool_),
-        word_ends=joined(ends, np.int64) if presplit else None,
-        token_types=joined(types, np.int8) if any(row.any() for row in types) else None,
+        offsets=_ends([len(row) for row in made["input_ids"]]),
+        word_offsets=_ends([len(row) for row in made["word_starts"]]) if presplit else None,
+        **columns,
     )
 
 

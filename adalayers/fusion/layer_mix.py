@@ -100,6 +100,21 @@ def cuts_all(cutoff: float, n_states: int) -> bool:
     return cutoff * n_states >= 1 - ROUNDING
 
 
+def log_mix(logits: Float[Tensor, "*members states"], cutoff: Tensor | float | None) -> Tensor:
+    """Return log p~ of mix logits, -inf where a weight is at or below the cutoff; None cuts nothing."""
+    if cutoff is not None:
+        # Renormalising the kept weights is a softmax over the kept logits: exact zeros, and no gradient reaches a cut
+        # p_i.
+        logits = logits.masked_fill(torch.softmax(logits, dim=-1) <= cutoff, float("-inf"))
+    return torch.log_softmax(logits, dim=-1)
+
+
+def entropies(logs: Float[Tensor, "*members states"]) -> Float[Tensor, "*members"]:
+    """Return H(p~) = -sum p~ log p~ in nats of log p~, with 0 log 0 = 0."""
+    # Cut weights are taken out before the product: the gradient of x log x at 0 is infinite.
+    return -(logs.exp() * logs.masked_fill(logs.isneginf(), 0.0)).sum(dim=-1)
+
+
 class LayerMix(WeightedFusion):
     """The mix of frozen hidden states Z_i in R^{tokens x K}, i = 1..l:
 
@@ -135,12 +150,7 @@ class LayerMix(WeightedFusion):
         """Return log p~, -inf where a weight is cut."""
         if self.mix != "learned":
             return self.fixed_weights.log()
-        logits = self.alpha * self.p
-        if self.cuts:
-            # Renormalising the kept weights is a softmax over the kept logits: exact zeros, and no gradient
-            # reaches a cut p_i.
-            logits = logits.masked_fill(torch.softmax(logits, dim=0) <= self.cutoff, float("-inf"))
-        return torch.log_softmax(logits, dim=0)
+        return log_mix(self.alpha * self.p, self.cutoff if self.cuts else None)
 
     def all_weights(self) -> Float[Tensor, " states"]:
         """Return p~, cut and renormalised."""
@@ -155,9 +165,7 @@ class LayerMix(WeightedFusion):
 
     def entropy(self) -> Float[Tensor, ""]:
         """Return H(p~) = -sum p~ log p~ in nats, with 0 log 0 = 0."""
-        logs = self.log_weights()
-        # Cut weights are taken out before the product: the gradient of x log x at 0 is infinite.
-        return -(logs.exp() * logs.masked_fill(logs.isneginf(), 0.0)).sum()
+        return entropies(self.log_weights())
 
     def fuse(self, states: States, lengths: Lengths, live: list[State]) -> Float[Tensor, "tokens k"]:
         """Return F, float32."""
@@ -282,9 +290,7 @@ class LayerMixes(Fusions):
         """Return log p~ of each member, -inf where a weight is cut."""
         # The weights of the others are fixed, and their logits are these weights' logarithms.
         logits = self._fixed if p is None else torch.where(self._learned, self._alpha * p, self._fixed)
-        if max(self._cutoffs) >= 0:
-            logits = logits.masked_fill(torch.softmax(logits, dim=1) <= self._cutoff, float("-inf"))
-        return torch.log_softmax(logits, dim=1)
+        return log_mix(logits, self._cutoff if max(self._cutoffs) >= 0 else None)
 
     def mixed(self, parameters: Sequence[Tensor], batches: Batches) -> Float[Tensor, "tokens members k"]:
         """Return F of each member, float32."""
@@ -321,10 +327,7 @@ class LayerMixes(Fusions):
 
     def penalties(self) -> Float[Tensor, " members"] | None:
         """Return lambda * H(p~) of each member, of the weights of the last `mixed`."""
-        if self._lambda is None:
-            return None
-        logs = self._log_weights
-        return -self._lambda * (logs.exp() * logs.masked_fill(logs.isneginf(), 0.0)).sum(dim=1)
+        return None if self._lambda is None else self._lambda * entropies(self._log_weights)
 
     def dropouts(self) -> list[str]:
         """Return the names of the dropout of each token that acts."""

@@ -20,30 +20,23 @@ NORM_EPS = 1e-5
 Made = TypeVar("Made")
 
 
-def starts(names: Iterable[str], make: Callable[[], Made]) -> list[Made]:
-    """Return what `make` gives for each name, drawn so that it depends on no other name."""
-    seed = projection_seed()
-    made = []
+def starts(names: Iterable[str], make: Callable[[], Made], seed: int | None = None) -> list[Made]:
+    """Return what `make` gives for each name, drawn so that it depends on no other name; None: a new `start_seed`."""
+    seed, made = start_seed() if seed is None else seed, []
     for name in names:
         with drawing(seed, name):
             made.append(make())
     return made
 
 
-def projections(states: Sequence[State], inner: int, k: int) -> list[nn.Linear]:
-    """Return a W_i in R^{k x K} per hidden state; its start depends on the state, not on which others there are."""
-    return starts((state.key for state in states), lambda: nn.Linear(inner, k, bias=False))
-
-
-def projection_seed() -> int:
-    """Return a seed from torch's global stream, which all projections of a fusion then start from."""
+def start_seed() -> int:
+    """Return a seed from torch's global stream, which all starts of a fusion then follow from."""
     return int(torch.randint(1 << 31, (), device="cpu"))
 
 
-def projection(seed: int, state: State, inner: int, k: int) -> nn.Linear:
-    """Return the W_i in R^{k x K} of one hidden state, as it starts from `seed`."""
-    with drawing(seed, state.key):
-        return nn.Linear(inner, k, bias=False)
+def projections(states: Sequence[State], inner: int, k: int, seed: int | None = None) -> list[nn.Linear]:
+    """Return a W_i in R^{k x K} per hidden state; its start depends on the state, not on which others there are."""
+    return starts((state.key for state in states), lambda: nn.Linear(inner, k, bias=False), seed)
 
 
 def projected(project: nn.Linear, hidden: Float[Tensor, "tokens K"]) -> Float[Tensor, "tokens k"]:

@@ -3,24 +3,18 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import ClassVar, Literal
 
 import torch
 from jaxtyping import Float, Int
-from torch import Tensor
+from torch import Tensor, nn
 from torch.nn import functional
 
 from adalayers.errors import BadInput
 from adalayers.fusion.fusion import Examples, Fusion, Lengths, States, Term
-from adalayers.fusion.projections import (
-    ProjectedConfig,
-    projected,
-    projected_term,
-    projection,
-    projection_seed,
-)
+from adalayers.fusion.projections import ProjectedConfig, projected, projected_term, projections, start_seed
 from adalayers.states import Shape, State
 from adalayers.tensors.ragged import sequence_means, to_device
 
@@ -51,7 +45,7 @@ class VariabilityConfig(ProjectedConfig):
 class SelectedLayer(Fusion):
     """The layer whose hidden states vary least within classes, beside how they vary between them, and no other.
 
-        nu = trace(S_w pinv(S_b)) / |Y|     (Xie et al. 2022, section 3.1; see `variability`)
+        nu = trace(S_w pinv(S_b)) / |Y|     (Xie et al. 2022, section 3.1; see `variabilities`)
 
     of the mean of each sequence's tokens without special ones, over the training data, before training. Of a task
     with labels per word it is that of the words' first sub-tokens and tags: our extension. What is given is Z_i of
@@ -68,11 +62,9 @@ class SelectedLayer(Fusion):
         self.inner, self.n_classes, self.last = shape.width, shape.n_outputs, config.read == "last"
         self.register_buffer("chosen", torch.tensor(len(self.states) - 1))
         self.register_buffer("nus", torch.full((len(self.states),), math.nan, dtype=torch.float64))
-        self._seed = projection_seed()
+        self._seed = start_seed()
         # One projection, which starts as that of the state that is read: others would never be trained.
-        self.project = (
-            None if config.own_width else projection(self._seed, self.states[-1], self.inner, config.k)
-        )
+        self.project = None if config.own_width else self._projection(self.states[-1])
         self.selected = self.states[-1]
         self.register_load_state_dict_post_hook(SelectedLayer._note)
 
@@ -95,13 +87,15 @@ class SelectedLayer(Fusion):
         Raises:
             BadInput: The data have fewer than two classes.
         """
-        nus = variabilities(batches, self.states, self.n_classes)
+        nus = variabilities(lambda: labelled(batches, self.states), self.n_classes)
         self.nus.copy_(torch.tensor([nus[state] for state in self.states], dtype=torch.float64))
         self.chosen.copy_(self.nus.argmin())
         self._note()
         if self.project is not None:
-            start = projection(self._seed, self._read, self.inner, self.width)
-            self.project.weight.copy_(start.weight)
+            self.project.weight.copy_(self._projection(self._read).weight)
+
+    def _projection(self, state: State) -> nn.Linear:
+        return projections([state], self.inner, self.width, self._seed)[0]
 
     def fuse(self, states: States, lengths: Lengths, live: list[State]) -> Float[Tensor, "tokens width"]:
         """Return the layer that is read, float32."""
@@ -124,42 +118,73 @@ class SelectedLayer(Fusion):
         return dict.fromkeys(self.live(), term)
 
 
-def variability(features: Float[Tensor, "n K"], labels: Int[Tensor, " n"]) -> float:
-    """Return nu = trace(S_w pinv(S_b)) / |Y| of vectors of classes Y (Xie et al. 2022, equations 1 to 3).
+Labelled = Iterable[tuple[State, Float[Tensor, "n K"], Int[Tensor, " n"]]]
+"""Vectors of a hidden state and their classes, batch by batch."""
+
+
+def variabilities(read: Callable[[], Labelled], n_classes: int) -> dict[State, float]:
+    """Return nu = trace(S_w pinv(S_b)) / |Y| of each hidden state for classes Y (Xie et al. 2022, equations 1 to 3).
 
     S_w: the mean over classes of the covariance within each, which divides by its size: that of one vector is 0
     S_b: the covariance of the class means around their unweighted mean, which divides by |Y|; pinv is on the subspace
          that |Y| means span, of rank |Y| - 1 at most
 
     Classes without a vector are none of Y. Infinite where all class means are the same.
-    Raises `BadInput` for fewer than two classes.
+
+    Args:
+        read:      Gives the vectors; called twice, so that memory is that of a batch.
+        n_classes: How many classes there may be.
+
+    Raises:
+        BadInput: For fewer than two classes.
     """
-    first = _Means(int(labels.max()) + 1, features.shape[1], features.device)
-    first.add(features, labels)
-    second = first.scatter()
-    second.add(features, labels)
-    return second.nu()
+    counts, means = dict[State, Tensor](), dict[State, Tensor]()
+    for state, vectors, labels in read():
+        members = _members(labels, n_classes)
+        counts[state] = counts.get(state, 0) + members.sum(dim=1)
+        means[state] = means.get(state, 0) + members @ vectors.double()
+    axes, squares = dict[State, Tensor](), dict[State, Tensor]()
+    for state, sums in means.items():
+        sums /= counts[state].clamp_min(1).unsqueeze(1)
+        axes[state] = _axes(sums[counts[state] > 0])
+        means[state] = sums @ axes[state]
+    for state, vectors, labels in read():
+        away = vectors.double() @ axes[state] - means[state][labels]
+        squares[state] = squares.get(state, 0) + _members(labels, n_classes) @ away.square().sum(dim=1)
+    nus = dict[State, float]()
+    for state, of_classes in squares.items():
+        total = float((of_classes / counts[state].clamp_min(1)).sum())
+        n = int((counts[state] > 0).sum())
+        nus[state] = total / n**2 if axes[state].shape[1] else math.inf
+    return nus
 
 
-def variabilities(batches: Iterable[Examples], states: Sequence[State], n_classes: int) -> dict[State, float]:
-    """Return nu of each hidden state over the examples, which are gone over twice; memory is that of a batch.
+def _axes(means: Float[Tensor, "classes K"]) -> Float[Tensor, "K rank"]:
+    """Return axes A of the subspace that class means span, so that trace(S pinv(S_b)) is that of A^T S A.
+
+    Raises:
+        BadInput: For fewer than two classes.
+    """
+    n = len(means)
+    if n < 2:
+        raise BadInput(
+            f"wanted training examples of at least two classes, got {n}: no layer can be chosen by them; "
+            "raise train_examples"
+        )
+    between = means - means.mean(dim=0)
+    # S_b = between^T between / |Y|, so pinv(S_b) = V diag(|Y| / s^2) V^T over its non-zero singular values s.
+    _, sizes, axes = torch.linalg.svd(between, full_matrices=False)
+    sizes, axes = sizes[: n - 1], axes[: n - 1]
+    real = sizes > sizes.max() * max(between.shape) * torch.finfo(sizes.dtype).eps
+    return (axes[real] / sizes[real].unsqueeze(1)).T * math.sqrt(n)
+
+
+def labelled(batches: Iterable[Examples], states: Sequence[State]) -> Labelled:
+    """Yield state, vectors [n, K] and labels [n] of each batch, for each hidden state.
 
     Of sequences the mean of their tokens, without those that the tokeniser added; where nobody says which these are,
     without the first and the last one. A sequence that has no others is the mean of all its tokens.
     """
-    first: dict[State, _Means] = {}
-    for state, vectors, labels in labelled(batches, states):
-        if state not in first:
-            first[state] = _Means(n_classes, vectors.shape[1], vectors.device)
-        first[state].add(vectors, labels)
-    second = {state: means.scatter() for state, means in first.items()}
-    for state, vectors, labels in labelled(batches, states):
-        second[state].add(vectors, labels)
-    return {state: scatter.nu() for state, scatter in second.items()}
-
-
-def labelled(batches: Iterable[Examples], states: Sequence[State]) -> Iterator[tuple[State, Tensor, Tensor]]:
-    """Yield state, vectors [n, K] and labels [n] of each batch, for each hidden state."""
     for batch in batches:
         given, text = batch.states, _text(batch) if batch.words is None else None
         for state in states:
@@ -183,54 +208,6 @@ def _text(batch: Examples) -> tuple[Tensor, Tensor]:
     counts = torch.bincount(owner[~special], minlength=len(lengths))
     kept = (~special | (counts == 0)[owner]).nonzero().squeeze(1)
     return kept, torch.where(counts == 0, lengths, counts)
-
-
-class _Means:
-    """The first pass over vectors by class: class means, in float64."""
-
-    def __init__(self, n_classes: int, inner: int, device: torch.device):
-        self.counts = torch.zeros(n_classes, dtype=torch.float64, device=device)
-        self.sums = torch.zeros(n_classes, inner, dtype=torch.float64, device=device)
-
-    def add(self, vectors: Float[Tensor, "n K"], labels: Int[Tensor, " n"]) -> None:
-        members = _members(labels, len(self.counts))
-        self.counts += members.sum(dim=1)
-        self.sums += members @ vectors.double()
-
-    def scatter(self) -> _Scatter:
-        """Return what the second pass adds to. Raises `BadInput` for fewer than two classes."""
-        present = self.counts > 0
-        n = int(present.sum())
-        if n < 2:
-            raise BadInput(
-                f"wanted training examples of at least two classes, got {n}: no layer can be chosen by them; "
-                "raise train_examples"
-            )
-        means = self.sums / self.counts.clamp_min(1).unsqueeze(1)
-        between = means[present] - means[present].mean(dim=0)
-        # S_b = between^T between / |Y|, so pinv(S_b) = V diag(|Y| / s^2) V^T over its non-zero singular values s.
-        _, sizes, axes = torch.linalg.svd(between, full_matrices=False)
-        sizes, axes = sizes[: n - 1], axes[: n - 1]
-        real = sizes > sizes.max() * max(between.shape) * torch.finfo(sizes.dtype).eps
-        return _Scatter(self.counts, means, (axes[real] / sizes[real].unsqueeze(1)).T * math.sqrt(n))
-
-
-class _Scatter:
-    """The second pass: how far vectors lie from the mean of their class, along the axes of S_b alone."""
-
-    def __init__(self, counts: Tensor, means: Tensor, axes: Tensor):
-        self.counts, self.means, self.axes = counts, means @ axes, axes
-        self.squares = torch.zeros_like(counts)
-
-    def add(self, vectors: Float[Tensor, "n K"], labels: Int[Tensor, " n"]) -> None:
-        away = vectors.double() @ self.axes - self.means[labels]
-        self.squares += _members(labels, len(self.counts)) @ away.square().sum(dim=1)
-
-    def nu(self) -> float:
-        if not self.axes.shape[1]:
-            return math.inf
-        n = int((self.counts > 0).sum())
-        return float((self.squares / self.counts.clamp_min(1)).sum()) / n**2
 
 
 def _members(labels: Int[Tensor, " n"], n_classes: int) -> Float[Tensor, "classes n"]:

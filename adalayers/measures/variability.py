@@ -7,13 +7,12 @@ from dataclasses import replace
 
 import numpy as np
 import torch
-from torch import Tensor
 
 from adalayers.data.prepare import split_data
 from adalayers.data.trial_data import Passes, SplitData
 from adalayers.errors import BadInput
 from adalayers.features.features import Subset
-from adalayers.fusion.variability import labelled, variability
+from adalayers.fusion.variability import labelled, variabilities
 from adalayers.measures.case_data import SEED, CaseData
 from adalayers.results.measures import Measured
 from adalayers.states import State
@@ -35,17 +34,10 @@ def measure(case: CaseData) -> Measured:
     split = _sample(case)
     if split.labels.dtype.kind not in "iu" or case.prepared.shape.n_outputs < 2:
         return replace(UNMEASURED, why="it takes labels that are classes")
-    vectors: dict[State, list[Tensor]] = {state: [] for state in states}
-    labels: list[Tensor] = []
-    for state, batch_vectors, batch_labels in labelled(
-        Passes(split, states, torch.device("cpu"), BATCH), states
-    ):
-        vectors[state].append(batch_vectors.float())
-        if state == states[0]:
-            labels.append(batch_labels)
-    flat_labels = torch.cat(labels)
+    passes = Passes(split, states, torch.device("cpu"), BATCH)
+    read = [(state, vectors.float(), labels) for state, vectors, labels in labelled(passes, states)]
     try:
-        nus = {state: variability(torch.cat(vectors[state]), flat_labels) for state in states}
+        nus = variabilities(lambda: read, case.prepared.shape.n_outputs)
     except BadInput:
         return replace(UNMEASURED, why="the training examples drawn are of fewer than two classes")
     nus = {state: nu for state, nu in nus.items() if math.isfinite(nu)}
@@ -64,7 +56,7 @@ def measure(case: CaseData) -> Measured:
         + vectors_of,
         value=float(min(nus, key=nus.__getitem__).number),
         by_layer={state.name: nu for state, nu in nus.items()},
-        n=len(flat_labels),
+        n=sum(len(labels) for state, _, labels in read if state == states[0]),
         counted="words" if per_word else "examples",
     )
 

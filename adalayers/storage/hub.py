@@ -125,6 +125,17 @@ def quiet() -> Iterator[None]:
             (disable_progress_bars if hub_bars_off else enable_progress_bars)()
 
 
+@contextlib.contextmanager
+def refusing(wanted: str, advice: str) -> Iterator[None]:
+    """Raise `BadInput` for whatever libraries raise meanwhile of a user's files, which is of many kinds."""
+    try:
+        yield
+    except BadInput:
+        raise
+    except Exception as error:
+        raise BadInput(f"{wanted} ({type(error).__name__}: {first_line(error)}); {advice}") from error
+
+
 def first_line(error: BaseException) -> str:
     """Return the first line of what an error says, without the credentials of addresses in it."""
     return foreign(str(error).strip().partition("\n")[0])

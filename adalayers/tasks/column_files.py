@@ -12,7 +12,6 @@ from adalayers.errors import BadInput
 from adalayers.tasks.files import DataFile
 
 DOCUMENT, BORDER = "document", "-DOCSTART-"
-MANY_WORDS = 30
 _BLANKS = re.compile(r"[ \t]+")
 
 
@@ -37,68 +36,62 @@ def columns(
     written = [line for line in lines if line.strip()]
     tabs = 2 * sum("\t" in line for line in written) > len(written)
     closed = tabs and all(line.endswith("\t") for line in written)
-    sentences: list[list[tuple[int, list[str]]]] = [[]]
-    documents = [0]
+    document = 0
+    sentences: list[tuple[int, list[tuple[int, list[str]]]]] = [(document, [])]
     for number, line in enumerate(lines, 1):
         fields = line[: -1 if closed else None].split("\t") if tabs else _BLANKS.split(line.strip(" \t"))
         if line.strip() and fields[0].strip() != BORDER:
-            sentences[-1].append((number, fields))
-            continue
-        documents.append(documents[-1] + (fields[0].strip() == BORDER))
-        sentences.append([])
-    kept = [(sentence, document) for sentence, document in zip(sentences, documents, strict=True) if sentence]
-    rows = [row for sentence, _ in kept for row in sentence]
-    widths = Counter(len(fields) for _, fields in [row for row in rows if row[1][0][:1] != "#"] or rows)
-    width = widths.most_common(1)[0][0] if rows else 0
-    commented = len(kept) > 1 and all(f"{sentence[0][1][0]} ".startswith("# ") for sentence, _ in kept)
-    kept = [(_without_comments(sentence, width, commented), document) for sentence, document in kept]
-    kept = [(sentence, document) for sentence, document in kept if sentence]
-    if not kept:
+            sentences[-1][1].append((number, fields))
+        else:
+            document += fields[0].strip() == BORDER
+            sentences.append((document, []))
+    _drop_comments([rows for _, rows in sentences if rows])
+    sentences = [(number, rows) for number, rows in sentences if rows]
+    if not sentences:
         raise BadInput(f"wanted sentences in {file.name}, which has none; fill it")
-    _require_columns(file, [sentence for sentence, _ in kept], width)
+    width = _width([fields for _, rows in sentences for _, fields in rows])
+    _require_columns(file, [rows for _, rows in sentences], width)
     by_column: dict[str, list[list[str]] | list[str]] = {
-        str(i): [[fields[i] for _, fields in sentence] for sentence, _ in kept] for i in range(width)
+        str(i): [[fields[i] for _, fields in rows] for _, rows in sentences] for i in range(width)
     }
     counted = width > 2 and all(
-        fields[0] == str(i) for sentence, _ in kept for i, (_, fields) in enumerate(sentence, 1)
+        fields[0] == str(i) for _, rows in sentences for i, (_, fields) in enumerate(rows, 1)
     )
-    if documents[-1]:
-        by_column[DOCUMENT] = [f"{file.name} {document}" for _, document in kept]
-    begins = np.array([sentence[0][0] for sentence, _ in kept])
+    if document:
+        by_column[DOCUMENT] = [f"{file.name} {number}" for number, _ in sentences]
+    begins = np.array([rows[0][0] for _, rows in sentences])
     return by_column, begins, ("1" if counted else "0", str(width - 1))
 
 
-def _without_comments(
-    sentence: list[tuple[int, list[str]]], width: int, commented: bool
-) -> list[tuple[int, list[str]]]:
-    """Return the lines after comments: one where all sentences have one, and those of another number of columns."""
-    begin = int(commented and len(sentence) > 1)
-    while begin < len(sentence) and sentence[begin][1][0][:1] == "#" and len(sentence[begin][1]) != width:
-        begin += 1
-    return sentence[begin:]
+def _width(rows: Sequence[Sequence[str]]) -> int:
+    """Return the commonest number of columns, of lines that may be comments only where all may."""
+    widths = Counter(map(len, [fields for fields in rows if fields[0][:1] != "#"] or rows))
+    return widths.most_common(1)[0][0] if rows else 0
+
+
+def _drop_comments(sentences: Sequence[list[tuple[int, list[str]]]]) -> None:
+    """Drop the lines of comments: one where all sentences have one, and those of another number of columns."""
+    width = _width([fields for rows in sentences for _, fields in rows])
+    commented = len(sentences) > 1 and all(f"{rows[0][1][0]} ".startswith("# ") for rows in sentences)
+    for rows in sentences:
+        if commented and len(rows) > 1:
+            del rows[0]
+        while rows and rows[0][1][0][:1] == "#" and len(rows[0][1]) != width:
+            del rows[0]
 
 
 def _require_columns(
     file: DataFile, sentences: Sequence[Sequence[tuple[int, list[str]]]], width: int
 ) -> None:
     """Raise `BadInput` where lines are not all a word and as many columns."""
-    rows = [row for sentence in sentences for row in sentence]
-    first = next(number for number, fields in rows if len(fields) == width)
     advice = (
         "a column file has a word with its tags on a line, as many columns on all, and an empty line after each "
         "sentence; a table with a header line is named .tsv or .csv"
     )
-    if width < 2:
-        raise BadInput(f"wanted a word and a tag in line {first} of {file.name}, got one column; {advice}")
-    for number, fields in rows:
-        if len(fields) != width:
+    for number, fields in [row for rows in sentences for row in rows]:
+        if len(fields) != max(width, 2):
             raise BadInput(
-                f"wanted {width} columns in line {number} of {file.name}, as in line {first}, got {len(fields)}; "
-                f"{advice}"
+                f"wanted {max(width, 2)} columns in line {number} of {file.name}, got {len(fields)}; {advice}"
             )
-    if len(rows) > MANY_WORDS and len(sentences) == 1:
-        raise BadInput(
-            f"wanted an empty line after each sentence of {file.name}, got {len(rows):,} lines without one; {advice}"
-        )
-    if all(" " in sentence[0][1][0].strip() for sentence in sentences):
+    if all(" " in rows[0][1][0].strip() for rows in sentences):
         raise BadInput(f"wanted a word on each line of {file.name}, got texts; {advice}")

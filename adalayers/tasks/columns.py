@@ -7,14 +7,16 @@ import logging
 import re
 import shlex
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from functools import partial
-from types import MappingProxyType
-from typing import Any
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from adalayers.errors import BadInput, unknown
 from adalayers.tasks.kind import LabelColumn, Labels, TaskKind
+
+if TYPE_CHECKING:
+    from adalayers.tasks.corpora import Corpus
 
 logger = logging.getLogger(__name__)
 
@@ -24,43 +26,48 @@ MAX_CLASSES = 200
 """A label column with more distinct values than this holds something other than classes."""
 
 
+@dataclass(frozen=True)
+class Labelled:
+    """Inputs and labels as columns give them.
+
+    Attributes:
+        examples: By role, inputs, labels, and the rows of the source that they are.
+        names: Of the classes.
+        kind: The kind of task.
+        columns: Of the texts, then of the labels.
+        notes: What was left out, in words.
+    """
+
+    examples: dict[str, tuple[list[Any], Labels, np.ndarray]]
+    names: tuple[str, ...]
+    kind: TaskKind
+    columns: tuple[str, ...]
+    notes: list[str]
+
+
 def labelled(
-    dataset: str,
-    raw: Mapping[str, Any],
-    roles: Mapping[str, str],
+    corpus: Corpus,
     text: tuple[str, ...],
     label: str | None,
     fallback_names: tuple[str, ...],
     kinds: Collection[TaskKind],
-    *,
-    place: Callable[[str, int], str] = lambda split, row: f"row {row}",
-    titles: Mapping[str, str] = MappingProxyType({}),
-) -> tuple[
-    dict[str, tuple[list[Any], Labels, np.ndarray]], tuple[str, ...], TaskKind, tuple[str, ...], list[str]
-]:
+) -> Labelled:
     """Read inputs and labels.
 
-    Rows of validation and test that have no label are left out. What stands for no label is decided here alone.
+    Rows of validation and test that have no label are left out, and so is a test split without any. What stands for no
+    label is decided here alone.
 
     Args:
-        dataset: What messages call it.
-        raw: Source splits as `datasets.Dataset`.
-        roles: Source split of each role.
+        corpus: The dataset as it came.
         text: Text columns, two for pairs; () to infer them.
         label: Label column; None to infer it.
         fallback_names: Names, in order, of classes that are numbers without names.
         kinds: Kinds of which the columns may make the task one.
-        place: Returns where a row of a source split stands: "line 51 of train.jsonl".
-        titles: What people call a source split, where not by its name: "train.jsonl".
-
-    Returns:
-        Inputs, labels and rows in the source by role, the names of the classes, the kind, the columns of texts and
-        labels, and what was left out, in words. A test split without labels is left out.
 
     Raises:
         BadInput: If columns, texts or labels are missing or do not fit.
     """
-    train = raw[roles["train"]]
+    dataset, train = corpus.path, corpus.tables.splits["train"]
     features = train.features
     likely = _likely(train, dataset) if label is None else []
     if not text and len(likely) == 1:
@@ -70,13 +77,12 @@ def labelled(
         )
     text, label, fitting = _columns(dataset, features, text, label, bool(fallback_names), kinds, likely)
     per_word = fitting[0].per_word
-    unlabelled = _unlabelled_rows(raw[roles["train"]], label, dataset, per_word=per_word)
-    examples: dict[str, tuple[list[Any], np.ndarray]] = {}
+    unlabelled = _unlabelled_rows(train, label, dataset, per_word=per_word)
+    inputs: dict[str, tuple[list[Any], np.ndarray]] = {}
     values: dict[str, list[Any]] = {}
     notes = []
-    for role, source in roles.items():
-        title = titles.get(source, source)
-        table, where = raw[source], f"{title if title != source else f'split {title!r}'} of {dataset}"
+    for role, table in corpus.tables.splits.items():
+        where = f"{corpus.titles[role]} of {dataset}"
         advice = "" if role == "train" else f", or leave it out with --splits {role}=none"
         missing = [column for column in (*text, label) if column not in table.column_names]
         rows = [] if missing else _values(table, label, where)
@@ -94,41 +100,47 @@ def labelled(
             raise BadInput(f"wanted labels in column {label!r} of {where}, got none; label it{advice}")
         if table.features[label] != features[label] and shape_of(features[label]) in ("class", "tags"):
             raise BadInput(f"wanted the classes of {label!r} in {where} to be train's, got others; cast it")
-        index = np.delete(np.arange(len(rows)), without)
+        if without and role == "train":
+            raise BadInput(
+                f"wanted a label in every row of column {label!r} of {where}, got {len(without)} without, the first in "
+                f"{corpus.place(role, without[0])}; label or drop them"
+            )
         if without:
-            if role == "train":
-                raise BadInput(
-                    f"wanted a label in every row of column {label!r} of {where}, got {len(without)} without, the "
-                    f"first in {place(source, without[0])}; label or drop them"
-                )
             found = {str(rows[row]).strip() for row in without}
             signs = ", ".join(sorted("empty" if sign in ("None", "nan", "") else sign for sign in found))
             why = "some of their words" if per_word else f"{label!r} is {signs}, as in no row of train"
             notes.append(
                 f"{len(without):,} of {len(rows):,} rows of {role} are left out as unlabelled: {why}"
             )
-            rows = [rows[row] for row in index]
-        texts = [_values(table, column, where) for column in text]
-        if without:
-            texts = [[column_texts[row] for row in index] for column_texts in texts]
-        for column, column_texts in zip(text, texts, strict=True):
-            tags = rows if per_word else None
-            _check_inputs(where, column, column_texts, tags, index, partial(place, source))
-        examples[role] = texts[0] if len(texts) == 1 else list(zip(*texts, strict=True)), index
+        index = np.delete(np.arange(len(rows)), without)
+        rows = [rows[row] for row in index]
+        texts = []
+        for column in text:
+            column_texts = _values(table, column, where)
+            texts.append([column_texts[row] for row in index])
+            for row, value, tags in zip(index.tolist(), texts[-1], rows, strict=True):
+                if value is None or (per_word and None in value):
+                    raise BadInput(
+                        f"wanted text in column {column!r} of {where}, got nothing in {corpus.place(role, row)}; "
+                        "fill or drop it"
+                    )
+                if per_word and len(tags) != len(value):
+                    raise BadInput(
+                        f"wanted a tag per word in {where}, got {len(tags)} for {len(value)} words in "
+                        f"{corpus.place(role, row)}; fix it"
+                    )
+        inputs[role] = texts[0] if len(texts) == 1 else list(zip(*texts, strict=True)), index
         values[role] = list(itertools.chain.from_iterable(rows)) if per_word else rows
     label_column = LabelColumn(f"column {label!r} of {dataset}", features[label], values, fallback_names)
     for kind in fitting:
-        label_names, labels = kind.read_labels(label_column)
-        if kind.fits(label_names):
+        names, labels = kind.read_labels(label_column)
+        if kind.fits(names):
             break
-    by_example: Mapping[str, Labels] = labels
-    if per_word:
-        by_example = {
-            role: np.split(labels[role], np.cumsum([len(words) for words in inputs])[:-1])
-            for role, (inputs, _) in examples.items()
-        }
-    read = {role: (inputs, by_example[role], index) for role, (inputs, index) in examples.items()}
-    return read, label_names, kind, (*text, label), notes
+    examples: dict[str, tuple[list[Any], Labels, np.ndarray]] = {}
+    for role, (texts, index) in inputs.items():
+        ends = np.cumsum([len(words) for words in texts])[:-1]
+        examples[role] = texts, np.split(labels[role], ends) if per_word else labels[role], index
+    return Labelled(examples, names, kind, (*text, label), notes)
 
 
 def groups(sources: Mapping[str, tuple[Any, np.ndarray]], column: str, dataset: str) -> dict[str, np.ndarray]:
@@ -247,19 +259,16 @@ def _columns(
                 f"wanted classes or numbers in column {label!r} of {dataset}, got {shapes[label]}; "
                 f"{cast if shapes[label] == 'word ints' else 'name another'}"
             )
+    # A column of identifiers is text to its type alone.
+    texts = [(column,) for column in shapes if not IDENTIFIER.fullmatch(column.lower())]
     pairs: dict[tuple[tuple[str, ...], str], list[TaskKind]] = {}
     for (candidate, shape), kind, columns in itertools.product(
-        label_shapes.items(), kinds, [text] if text else [(column,) for column in shapes]
+        label_shapes.items(), kinds, [text] if text else texts
     ):
         inputs = " and ".join(shapes[column] for column in columns).replace("text and text", "text pair")
         readable = inputs in kind.input_shapes and shape in kind.label_shapes
         if readable and candidate not in columns and (label or not kind.named_only):
             pairs.setdefault((columns, candidate), []).append(kind)
-    if len(pairs) > 1:
-        # A column of identifiers is text to its type alone.
-        pairs = {
-            pair: fitting for pair, fitting in pairs.items() if not IDENTIFIER.fullmatch(pair[0][0].lower())
-        } or pairs
     if len(pairs) == 1:
         [((columns, candidate), fitting)] = pairs.items()
         return columns, candidate, fitting
@@ -315,37 +324,8 @@ def _likely(table: Any, dataset: str) -> list[tuple[str, ...]]:
     ]
 
 
-def lacks(table: Any, columns: Sequence[str]) -> str:
-    """Return what a source split lacks of these columns, the label last: "no column 'label'"; "" for nothing."""
-    for column in columns:
-        if column not in table.column_names:
-            return f"no column {column!r}"
-    return "no labels" if _unlabelled(_values(table, columns[-1], "a split")) else ""
-
-
 def _unlabelled(rows: Iterable[Any]) -> bool:
     """Return whether no row has a label: the hub writes -1 where labels are withheld."""
     return all(
         value in (None, -1) for row in rows for value in (row if isinstance(row, (list, tuple)) else (row,))
     )
-
-
-def _check_inputs(
-    where: str,
-    text: str,
-    inputs: list[Any],
-    tags: list[Any] | None,
-    index: np.ndarray,
-    place: Callable[[int], str],
-) -> None:
-    """Raise `BadInput` for a missing text, and for words and tags that differ in number."""
-    for number, (row, value) in enumerate(zip(index.tolist(), inputs, strict=True)):
-        if value is None or (tags is not None and None in value):
-            raise BadInput(
-                f"wanted text in column {text!r} of {where}, got nothing in {place(row)}; fill or drop it"
-            )
-        if tags is not None and len(tags[number]) != len(value):
-            raise BadInput(
-                f"wanted a tag per word in {where}, got {len(tags[number])} for {len(value)} words "
-                f"in {place(row)}; fix it"
-            )

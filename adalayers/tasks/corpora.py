@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import fnmatch
-import logging
 from collections.abc import Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass
 from pathlib import Path
@@ -14,9 +12,7 @@ from adalayers.escaping import listed
 from adalayers.storage import hub
 from adalayers.tasks import files, tables
 from adalayers.tasks.files import Source, Wanted
-from adalayers.tasks.tables import Tables
-
-logger = logging.getLogger(__name__)
+from adalayers.tasks.tables import Places, Tables
 
 EMBEDDED = "embedded"
 """The source of datasets that lie in the package."""
@@ -87,20 +83,37 @@ class Corpus:
     """A dataset as it came.
 
     Attributes:
-        tables: Its source splits.
+        tables: By role, the splits that are used.
         path: Where it was read: a folder, or an id on the hub.
-        roles: The source split of each role.
-        titles: By source split, what people call it: its files.
-        unused: Files of data in the folder that were not read, each with why.
+        titles: By role, what people call its split: the name, or the files.
+        unused: Splits, and files of data in the folder, that were not read, each with why.
         share: The part of train that becomes validation where there is none.
     """
 
     tables: Tables
     path: str
-    roles: Mapping[str, str]
     titles: Mapping[str, str]
     unused: tuple[str, ...] = ()
     share: float | None = None
+
+    @classmethod
+    def of(
+        cls,
+        read: Tables,
+        path: str,
+        roles: Mapping[str, Source],
+        unused: Mapping[Source, str],
+        asked: Wanted,
+    ) -> Corpus:
+        """Return what `files.assign` chose."""
+        titles = {role: source.title for role, source in roles.items()}
+        plain = "not in --splits" if asked.names else "no role"
+        left_out = sorted(f"{source.title} ({why or plain})" for source, why in unused.items())
+        return cls(read, path, titles, tuple(left_out), asked.share)
+
+    def place(self, role: str, row: int) -> str:
+        """Return where a row of a split stands: "line 51 of train.jsonl"."""
+        return self.tables.places.get(role, Places()).of(row)
 
 
 def read(name: DatasetName, data_dir: str | Path | None, splits: Sequence[str] = ()) -> Corpus:
@@ -122,9 +135,10 @@ def read(name: DatasetName, data_dir: str | Path | None, splits: Sequence[str] =
         return _read_folder(name, name.folder, asked)
     repository = name.id.rsplit("/", 1)[-1]
     repositories = [repository, repository.lower()]
-    copies = [name.name, *repositories]
-    if name.config is not None:
-        copies[1:1] = [*(f"{folder}/{name.config}" for folder in repositories), name.config]
+    if name.config is None:
+        copies = [name.name, *repositories]
+    else:  # a clone of the whole repository may hold other configs
+        copies = [name.name, *(f"{folder}/{name.config}" for folder in repositories), name.config]
     folder = hub.local_copy(copies, data_dir)
     if folder is None:
         come = _read_hub(name, f"dataset {name.source!r}{hub.looked_for(copies, data_dir)}")
@@ -140,14 +154,9 @@ def _known(name: DatasetName) -> dict[str, str | None] | None:
 def _of_splits(name: DatasetName, splits: Mapping[str, Any], path: str, asked: Wanted) -> Corpus:
     """Return a dataset that came as splits."""
     sources = [Source(split, split) for split in splits]
-    roles, _ = files.assign(path, sources, asked, names_kept=True, known=_known(name))
-    return Corpus(
-        Tables(splits, {}),
-        path,
-        {role: source.name for role, source in roles.items()},
-        {split: split for split in splits},
-        share=asked.share,
-    )
+    roles, unused = files.assign(path, sources, asked, names_kept=True, known=_known(name))
+    read = Tables({role: splits[source.name] for role, source in roles.items()}, {})
+    return Corpus.of(read, path, roles, unused, asked)
 
 
 def _read_folder(name: DatasetName, folder: Path, asked: Wanted) -> Corpus:
@@ -155,13 +164,9 @@ def _read_folder(name: DatasetName, folder: Path, asked: Wanted) -> Corpus:
 
     folder = folder.resolve()
     if (folder / "dataset_dict.json").exists() or (folder / "state.json").exists():
-        try:
+        wanted = f"wanted a dataset that was saved to disk in {str(folder)!r}, which cannot be read"
+        with hub.refusing(wanted, "save it there anew"):
             saved = datasets.load_from_disk(str(folder), keep_in_memory=True)
-        except Exception as error:  # whatever a user's files make pyarrow or datasets raise
-            raise BadInput(
-                f"wanted a dataset that was saved to disk in {str(folder)!r}, which cannot be read ({_cause(error)}); "
-                "save it there anew"
-            ) from error
         return _of_splits(
             name, saved if isinstance(saved, datasets.DatasetDict) else {"train": saved}, str(folder), asked
         )
@@ -173,92 +178,17 @@ def _read_folder(name: DatasetName, folder: Path, asked: Wanted) -> Corpus:
             f"named by split (train..., validation..., test...) and format ({', '.join(files.FORMS)}), or that of "
             "save_to_disk"
         )
-    if not asked.names:
-        sources = _of_config(name, folder, sources)
     roles, unused = files.assign(str(folder), sources, asked, root=folder, known=_known(name))
     for source in roles.values():
         files.require_whole(source)
-    # A split without a role is read as well, to say what it is: whether it has labels.
-    read = [*roles.values(), *(source for source, why in unused.items() if not why and not asked.names)]
-    splits = [source.split for source in read]
-    keys = {source: source.split if splits.count(source.split) == 1 else source.name for source in read}
-    come = tables.read({key: source for source, key in keys.items()})
-    for source in roles.values():
-        if column := files.split_column(come.splits[keys[source]]):
+    read = tables.read(roles)
+    for role, source in roles.items():
+        if column := files.split_column(read.splits[role]):
             raise BadInput(
                 f"wanted the rows of one split in {source.title} of {str(folder)!r}, its column {column!r} says train, "
                 "test and so on for each row; write a file for each of its values"
             )
-    return Corpus(
-        come,
-        str(folder),
-        {role: keys[source] for role, source in roles.items()},
-        {key: source.title for source, key in keys.items()},
-        tuple(
-            sorted(
-                f"{source.title} ({why or '--splits'})"
-                for source, why in unused.items()
-                if source not in keys
-            )
-        ),
-        asked.share,
-    )
-
-
-def _of_config(name: DatasetName, folder: Path, sources: list[Source]) -> list[Source]:
-    """Return the sources of the config that was asked for, as the README tells configs apart, or folders' names do.
-
-    Raises:
-        BadInput: If the folder is of several configs, or of others, so that it is not plain which is meant.
-    """
-    stated = _stated_configs(folder)
-    if name.config is None:
-        if len(stated) < 2 or "default" in stated:
-            return _matching(sources, stated.get("default", ())) or sources
-    elif name.config in stated:
-        return _matching(sources, stated[name.config])
-    elif name.name == folder.name:
-        return sources
-    inside = {part for source in sources for part in source.name.split("/")[:-1] if not files.roles_in(part)}
-    there = sorted({*stated} - {"default"} or inside - {"data"})
-    if name.config in there:
-        return [source for source in sources if name.config in source.name.split("/")[:-1]]
-    if not there or name.config == folder.name:
-        return sources
-    raise BadInput(
-        f"wanted {f'config {name.config!r}' if name.config else 'one config'} in {str(folder)!r}, which has "
-        f"{listed(there)}; name one after the id (id:config), or its files with --splits"
-    )
-
-
-def _stated_configs(folder: Path) -> dict[str, tuple[str, ...]]:
-    """Return the configs that a clone's README names, each with patterns of its files; the one by default, so named."""
-    from huggingface_hub import metadata_load
-
-    readme = folder / "README.md"
-    configs: dict[str, tuple[str, ...]] = {}
-    try:
-        card = (metadata_load(readme) if readme.is_file() else None) or {}
-        for config in card.get("configs") or []:
-            given = config.get("data_files") or f"{config['data_dir']}/*"
-            items = [given] if isinstance(given, str) else given
-            paths = [item["path"] if isinstance(item, dict) else item for item in items]
-            patterns = tuple(path for one in paths for path in ([one] if isinstance(one, str) else one))
-            configs[str(config["config_name"])] = patterns
-            if config.get("default"):
-                configs["default"] = patterns
-    except Exception as error:  # whatever a user's README makes of YAML
-        logger.warning(f"what {readme} says of configs is not read: {hub.first_line(error)}")
-        return {}
-    return configs
-
-
-def _matching(sources: Sequence[Source], patterns: Sequence[str]) -> list[Source]:
-    return [
-        source
-        for source in sources
-        if any(fnmatch.fnmatch(file.name, pattern) for file in source.files[:1] for pattern in patterns)
-    ]
+    return Corpus.of(read, str(folder), roles, unused, asked)
 
 
 def _read_hub(name: DatasetName, what: str) -> dict[str, Any]:

@@ -6,7 +6,6 @@ import itertools
 import os
 import re
 import shlex
-from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
@@ -30,8 +29,6 @@ FORMS = ("parquet", "arrow", "jsonl", "ndjson", "csv", "tsv", *COLUMN_FORMS[:-1]
 """The formats that are read, by the ending of a name. Where no name says train, the first that is there is the data."""
 PACKED = (".gz", ".bz2", ".xz")
 """Endings after that of the format: "train.csv.gz"."""
-MANY_FILES = 6
-"""More files of text than this for one split are a text each."""
 _NO_DATA = re.compile(
     r"(dataset_infos?|dataset_dict|state)\.json|(readme|licen[cs]e|notice|citation|requirements)\..*|(\.|__|~\$).*",
     re.DOTALL | re.IGNORECASE,
@@ -163,36 +160,30 @@ def find(root: Path) -> list[Source]:
     """Return all that can be a split below a folder: files of data, shards of one as one."""
     named = [(path, path.relative_to(root).as_posix()) for path in sorted(root.rglob("*"))]
     files = [DataFile(path, name) for path, name in named if _holds_data(name) and path.is_file()]
-    shards: dict[tuple[str, ...], list[DataFile]] = {}
+    groups: dict[tuple[str, str, str], list[DataFile]] = {}
     for file in files:
-        folder = file.name.rpartition("/")[0]
-        shard = _SHARD.fullmatch(file.stem)
-        key = (folder, shard["name"], shard["total"], file.form) if shard else (folder, file.stem, file.name)
-        shards.setdefault(key, []).append(file)
-    names = Counter((folder, name) for folder, name, *rest in shards if rest[1:])
-    sources = []
-    for (folder, name, *rest), group in shards.items():
-        title = rest[0]
-        if rest[1:]:  # of shards; those of another number or format are another source
-            title = f"{folder}/{name}".lstrip("/")
-            title += "-*-of-{}.{}".format(*rest) if names[folder, name] > 1 else ""
-        sources.append(Source(title, name, tuple(group)))
-    return sources
+        shard, folder = _SHARD.fullmatch(file.stem), file.name.rpartition("/")[0]
+        key = (f"{folder}/{shard['name']}".lstrip("/"), shard["name"], file.form) if shard else None
+        groups.setdefault(key or (file.name, file.stem, ""), []).append(file)
+    return [Source(name, split, tuple(group)) for (name, split, _), group in groups.items()]
 
 
 def require_whole(source: Source) -> None:
     """Raise `BadInput` where shards are missing, or there twice; one that is named alone is what was wanted."""
-    shards = [shard for file in source.files if (shard := _SHARD.fullmatch(file.stem))]
-    for name, total in dict.fromkeys((shard["name"], int(shard["total"])) for shard in shards):
-        numbers = sorted(int(shard["number"]) for shard in shards if shard["name"] == name)
-        if numbers == list(range(total)) or source.name == source.files[0].name:
-            continue
-        lacking = [f"{name}-{n:05d}-of-{total:05d}" for n in range(total) if n not in numbers]
-        raise BadInput(
-            f"wanted all {total} files of {source.name}, got {len(numbers)}"
-            + (f", without {listed(lacking)}; add what is missing" if lacking else "; leave each there once")
-            + f", or read one alone with --splits {next(iter(roles_in(source.name)), 'train')}={source.files[0].name}"
-        )
+    by_name: dict[str, list[re.Match[str]]] = {}
+    for file in source.files if source.name != source.files[0].name else ():
+        if shard := _SHARD.fullmatch(file.stem):
+            by_name.setdefault(shard["name"], []).append(shard)
+    for name, shards in by_name.items():
+        total = shards[0]["total"]
+        wanted = {f"{n:05d}-of-{total}" for n in range(int(total))}
+        there = [f"{shard['number']}-of-{shard['total']}" for shard in shards]
+        if len(there) != len(wanted) or {*there} != wanted:
+            raise BadInput(
+                f"wanted all {len(wanted)} files of {source.name}, each once, got {listed(there)} of {name}; add what "
+                "is missing, remove what is there twice, or read one alone with "
+                f"--splits {next(iter(roles_in(source.name)), 'train')}={source.files[0].name}"
+            )
 
 
 def assign(
@@ -354,12 +345,6 @@ def _several(
     by_role: Mapping[str | None, Sequence[Source]],
     chosen: Mapping[str, Source],
 ) -> BadInput:
-    files = [file for source in of_role for file in source.files]
-    if len(files) > MANY_FILES and {file.form for file in files} == {"txt"}:
-        return BadInput(
-            f"wanted a table for {role} in {where}, got {len(files):,} files: {_titles(of_role)}; a text in a file of "
-            f"its own is not read: write all into one, {role}.csv, with the columns text and label"
-        )
     return BadInput(
         f"wanted one {role} split in {where}, got {_titles(of_role)}; say which is which, others are then left out: "
         f"{_advice({**by_role, role: of_role}, chosen)}"
@@ -373,10 +358,6 @@ def _advice(by_role: Mapping[str | None, Sequence[Source]], chosen: Mapping[str,
         if of_role := [source.name for source in by_role.get(role, [])]:
             folder = os.path.commonpath(of_role) if len(of_role) > 1 else ""
             names.setdefault(role, folder if role in roles_in(folder) else of_role[0])
-            called_eval = [name for name in of_role if "eval" in name.lower()]
-            if len(of_role) == 2 and len(called_eval) == 1 and "validation" not in names:
-                [names["validation"]] = called_eval
-                [names["test"]] = {*of_role} - {*called_eval}
     if "train" not in names and len(by_role.get(None, [])) == 1:
         names["train"] = by_role[None][0].name
     words = [f"{role}={shlex.quote(names[role])}" for role in ROLES if role in names]

@@ -286,40 +286,29 @@ def f1_of(entity: str) -> Metric:
     return CountedMetric(f"f1/{entity}", smallest_effect=0.02, of_rows=of_rows, of_sums=_f1)
 
 
-def sequence_scores(labels: np.ndarray, predictions: np.ndarray, n_labels: int) -> dict[str, float]:
+def class_scores(
+    labels: np.ndarray,
+    predictions: np.ndarray,
+    n_labels: int,
+    scores: Sequence[CountedMetric] = (ACCURACY, F1_MACRO, MATTHEWS),
+) -> dict[str, float]:
     """Score classes.
 
     Args:
         labels: Integers [n] in 0..n_labels - 1.
-        predictions: The same.
+        predictions: The same, or n_labels: that is no class, is wrong, and counts for none.
         n_labels: Number of classes.
+        scores: Which.
 
     Returns:
         `accuracy`; `f1_macro`, the mean over all classes, where one neither present nor predicted counts 0; `matthews`,
         Gorodkin's R_K (2004), for two classes the Matthews correlation of GLUE, 0 where labels or predictions are
         constant.
     """
-    confusion = np.bincount(labels * n_labels + predictions, minlength=n_labels**2).reshape(n_labels, -1)
-    correct, gold, predicted = confusion.diagonal(), confusion.sum(axis=1), confusion.sum(axis=0)
-    # Python's integers do not overflow: these are products of counts, multiplied once more.
-    n, hits = len(labels), int(correct.sum())
-    covariance = n * hits - int(gold @ predicted)
-    variances = (n * n - int(gold @ gold)) * (n * n - int(predicted @ predicted))
-    return {
-        "accuracy": hits / n,
-        "f1_macro": float(np.mean(2 * correct / np.maximum(gold + predicted, 1))),
-        "matthews": covariance / math.sqrt(variances) if variances else 0.0,
-    }
-
-
-def word_scores(labels: np.ndarray, predictions: np.ndarray, n_labels: int) -> dict[str, float]:
-    """Return `accuracy` and `f1_macro` of integer labels [words] and predictions [words], as `sequence_scores` does.
-
-    A prediction of `n_labels` is no class: it is wrong, and counts for none.
-    """
-    scores = sequence_scores(labels, predictions, n_labels + 1)
-    # The mean there is over a class more, which counts 0 in it.
-    return {"accuracy": scores["accuracy"], "f1_macro": scores["f1_macro"] * (n_labels + 1) / n_labels}
+    counted = (predictions[predictions == labels], predictions, labels)
+    hits, predicted, gold = (np.bincount(of, minlength=n_labels + 1).astype(float) for of in counted)
+    sums = hits[None, :, None], predicted[None, :, None], gold[:, None], n_labels
+    return {score.name: float(score.of_sums(*sums)[0, 0]) for score in scores}
 
 
 def number_scores(labels: np.ndarray, predictions: np.ndarray) -> dict[str, float]:

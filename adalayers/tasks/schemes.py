@@ -43,7 +43,6 @@ _LETTER = r"(?P<letter>[BIEMSLUW])"
 _SPELLINGS = {
     "prefix": re.compile(rf"{_LETTER}{_SEPARATOR}(?P<type>\S.*)", re.IGNORECASE | re.DOTALL),
     "suffix": re.compile(rf"(?P<type>.*?\S){_SEPARATOR}{_LETTER}", re.IGNORECASE | re.DOTALL),
-    "joined": re.compile(rf"{_LETTER}(?P<separator>)(?P<type>\S.*)", re.DOTALL),
     "letter": re.compile(rf"{_LETTER}(?P<separator>)(?P<type>)", re.IGNORECASE),
 }
 
@@ -57,13 +56,11 @@ class Scheme:
         places: By tag its place in an entity (B, I, E, S, as IOBES names it) and the entity's type; tags for no entity
             are not in it.
         outside: The tags for no entity: one as a rule, none where every word is in an entity.
-        form: How tags are spelt, where not as letter, hyphen, type.
     """
 
     name: str
     places: Mapping[str, tuple[str, str]]
     outside: tuple[str, ...] = ()
-    form: str = ""
 
     @property
     def strict(self) -> bool:
@@ -78,7 +75,7 @@ class Scheme:
     def __str__(self) -> str:
         outside = f"{' and '.join(map(repr, self.outside))} for no entity" if self.outside else ""
         how = "scored strictly" if self.strict else "scored as conlleval does"
-        return ", ".join(filter(None, (f"{self.name} tags", self.form, outside, how)))
+        return ", ".join(filter(None, (f"{self.name} tags", outside, how)))
 
 
 def runs(tags: Iterable[str]) -> Scheme:
@@ -125,7 +122,7 @@ def scheme_of(tags: tuple[str, ...], where: str = "the data") -> Scheme | None:
             f"wanted one tag for no entity among the tags of {where}, got {listed(map(visible, outside))}; make "
             "them one"
         )
-    return Scheme("IO", types, outside, "types alone") if outside and types else None
+    return Scheme("IO", types, outside) if outside and types else None
 
 
 @dataclass(frozen=True)
@@ -136,13 +133,11 @@ class _Reading:
         spelling: Its name.
         parsed: By tag its letter, in capitals, and its type.
         rest: Tags that are spelt otherwise.
-        separator: What stands between letter and type.
     """
 
     spelling: str
     parsed: Mapping[str, tuple[str, str]]
     rest: tuple[str, ...]
-    separator: str
 
     @classmethod
     def of(cls, tags: tuple[str, ...], spelling: str) -> _Reading:
@@ -156,7 +151,7 @@ class _Reading:
             for tag, match in found.items()
             if separators[tag] == separator
         }
-        return cls(spelling, parsed, tuple(tag for tag in tags if tag not in parsed), separator)
+        return cls(spelling, parsed, tuple(tag for tag in tags if tag not in parsed))
 
     @property
     def letters(self) -> set[str]:
@@ -189,17 +184,12 @@ class _Reading:
             return False
         if self.spelling == "letter":
             return usual and self.begins and (outside or self.paired)
-        if self.spelling == "joined":
-            begun = {name for letter, name in self.parsed.values() if letter in "BSUW"}
-            return usual and outside and self.paired and begun == self.types
         return self.paired or (usual and (outside or self.begins))
 
     def scheme(self) -> Scheme:
         """Return how tags that fit are read."""
         places = {tag: (_RENAMED.get(letter, letter), name) for tag, (letter, name) in self.parsed.items()}
-        forms = {"letter": "letters alone", "joined": "letter and type without separator"}
-        form = forms.get(self.spelling, f"{self.spelling} and {self.separator!r}")
-        return Scheme(self.name, places, self.rest, "" if form == "prefix and '-'" else form)
+        return Scheme(self.name, places, self.rest)
 
     def misfit(self, tags: tuple[str, ...], where: str) -> BadInput:
         """Return the error that names what does not fit."""
@@ -207,11 +197,7 @@ class _Reading:
         if not self.name:
             why = f"no scheme has the letters {', '.join(sorted(self.letters))}"
         else:
-            why = (
-                f"{listed(map(visible, odd))} not of it"
-                if odd
-                else f"{listed(map(visible, self.rest))} both for no entity"
-            )
+            why = f"{listed(map(visible, odd or self.rest))} {'not of it' if odd else 'both for no entity'}"
         return BadInput(
             f"wanted the tags of one scheme in {where} (IO, IOB, IOBES, BILOU or BMES, with one tag for no entity), "
             f"got {listed(map(visible, tags))}: {why}; rename what does not fit"

@@ -25,12 +25,11 @@ from adalayers.escaping import listed
 from adalayers.storage import hub
 from adalayers.tasks import columns, corpora, embedded
 from adalayers.tasks.catalog import CATALOG
-from adalayers.tasks.corpora import EMBEDDED, DatasetName
+from adalayers.tasks.corpora import EMBEDDED, CatalogEntry, Corpus, DatasetName
 from adalayers.tasks.kind import Gold, Inputs, Labels, TaskKind
 from adalayers.tasks.kinds import KINDS
 from adalayers.tasks.tables import Places
 
-UNKNOWN = "labelled, but none of the splits that are known here"
 VALIDATION_SHARE = 0.1
 VALIDATION_SEED = 42
 
@@ -210,27 +209,20 @@ def canonical(name: str, data_dir: str | Path | None = None) -> DatasetName:
     if not (plain and short):
         path = local_path(name, "--dataset")
         local = path if name and path.is_dir() else None
-        if not local and name and plain:
-            local = hub.local_copy([name], data_dir)
+        if name and plain:
+            local = local or hub.local_copy([name], data_dir)
         if local:
-            path = local
-            safe = hub.safe_name(path.name, "dataset")
-            return DatasetName(safe, f"local:{safe}", folder=path)
-        if name and path.is_file():
+            safe = hub.safe_name(local.name, "dataset")
+            return DatasetName(safe, f"local:{safe}", folder=local)
+        if (name and path.is_file()) or name.startswith(("/", ".", "~")) or identifier.count("/") > 1:
             raise BadInput(
-                f"wanted a folder as --dataset, got the file {path}; put it into a folder of its own, called "
-                f"train{''.join(path.suffixes)}"
-            )
-        if name.startswith(("/", ".", "~")) or identifier.count("/") > 1:
-            raise BadInput(
-                f"wanted a dataset, got the path {name!r}, which is no folder; name an existing folder, "
-                f"a hub id (owner/name), or one of {', '.join(sorted(CATALOG))}"
+                f"wanted a dataset, got the path {name!r}, which is no folder; name an existing folder (a file is "
+                f"put into one of its own, called train{''.join(path.suffixes)}), a hub id (owner/name), or one of "
+                f"{', '.join(sorted(CATALOG))}"
             )
     if short:
         entry = CATALOG[short]
-        if entry.source == EMBEDDED and revision is not None:
-            raise BadInput(f"wanted a dataset, got {name!r}, but {short} is embedded; drop @{revision}")
-        return DatasetName(short, entry.source, revision, entry=entry)
+        return DatasetName(short, entry.source, None if entry.source == EMBEDDED else revision, entry=entry)
     if plain:
         hint = "A hub id (owner/name[:config][@revision]) or a folder works too"
         raise unknown("dataset", name, CATALOG, hint=f"{hint}{hub.looked_for([name], data_dir)}.")
@@ -277,38 +269,32 @@ def load_task(
             labels missing, a split empty, no such metric.
     """
     resolved = canonical(name, data_dir)
-    entry = resolved.entry
-    whole, label_names, kind, reading, places, rows, share = _read(
-        resolved, data_dir, text_column, label_column, group_column, splits
-    )
+    if resolved.source == EMBEDDED:
+        asked_for = text_column or label_column or group_column or " ".join(splits)
+        task, share = _embedded(resolved, asked_for), None
+    else:
+        corpus = corpora.read(resolved, data_dir, splits)
+        task, share = _from_corpus(resolved, corpus, text_column, label_column, group_column), corpus.share
+    whole, kind = task.splits, task.kind
     if "validation" not in whole:
         whole["train"], whole["validation"] = _set_validation_aside(
-            reading.path, whole["train"], kind, share or VALIDATION_SHARE
+            task.reading.path, whole["train"], kind, share or VALIDATION_SHARE
         )
     whole = {role: whole[role] for role in ("train", "validation", "test") if role in whole}
     sizes = {"train": train_examples, "validation": eval_examples, "test": test_examples}
     drawn = {role: _draw(split, sizes[role], seed) for role, split in whole.items()}
     asked = (metrics or {}).get(kind.name) if metric is None else metric
-    # Another label column is another task than the one the entry's metric was chosen for.
-    own = entry.metric if entry and label_column in (None, entry.label) else kind.default_metric
-    task = Task(
-        name=resolved.name,
-        source=resolved.source,
-        revision=resolved.revision,
+    task = replace(
+        task,
         kind=kind.fitted(drawn["train"].flat_labels),
-        label_names=label_names,
-        metric=own if asked is None else asked,
-        default_metric=own,
+        metric=task.metric if asked is None else asked,
         splits=drawn,
-        fingerprint=_fingerprint(label_names, whole),
-        reading=reading,
-        places=places,
-        rows=rows,
+        fingerprint=_fingerprint(task.label_names, whole),
     )
     if asked is not None:
         _check_metric(task)
-    said = [*kind.notes({role: task.gold(role) for role in task.splits}), *_group_notes(group_column, whole)]
-    return replace(task, reading=replace(reading, notes=(*reading.notes, *said)))
+    said = [*kind.notes({role: task.gold(role) for role in drawn}), *_group_notes(group_column, whole)]
+    return replace(task, reading=replace(task.reading, notes=(*task.reading.notes, *said)))
 
 
 def _group_notes(column: str | None, splits: Mapping[str, Split]) -> list[str]:
@@ -321,65 +307,75 @@ def _group_notes(column: str | None, splits: Mapping[str, Split]) -> list[str]:
     ]
 
 
-def _read(
+def _embedded(name: DatasetName, asked: str) -> Task:
+    if asked:
+        raise BadInput(
+            f"wanted {asked!r} of {name.name}, which has no columns and files; leave out --text-column, "
+            "--label-column, --group-column and --splits"
+        )
+    examples, label_names, kind = embedded.read(name.name)
+    splits = {role: Split(*read, np.arange(len(read[0]))) for role, read in examples.items()}
+    reading = Reading("the package", {role: role for role in splits})
+    rows = {role: len(split) for role, split in splits.items()}
+    return _whole(name, splits, label_names, KINDS[kind], reading, rows, name.entry)
+
+
+def _from_corpus(
     name: DatasetName,
-    data_dir: str | Path | None,
+    corpus: Corpus,
     text_column: str | None,
     label_column: str | None,
     group_column: str | None,
-    splits: Sequence[str],
-) -> tuple[
-    dict[str, Split], tuple[str, ...], TaskKind, Reading, dict[str, Places], dict[str, int], float | None
-]:
-    """Return whole splits by role, classes, kind, what was read, where rows stand, how many, and validation's share."""
+) -> Task:
     entry = name.entry
-    if name.source == EMBEDDED:
-        if asked := text_column or label_column or group_column or " ".join(splits):
-            raise BadInput(
-                f"wanted {asked!r} of {name.name}, which has no columns and files; leave out --text-column, "
-                "--label-column, --group-column and --splits"
-            )
-        examples, label_names, kind = embedded.read(name.name)
-        whole = {role: Split(*read, np.arange(len(read[0]))) for role, read in examples.items()}
-        reading = Reading("the package", {role: role for role in whole})
-        return whole, label_names, KINDS[kind], reading, {}, {role: len(whole[role]) for role in whole}, None
-    corpus = corpora.read(name, data_dir, splits)
-    roles, raw, told = corpus.roles, corpus.tables.splits, corpus.tables.columns
+    raw, told = corpus.tables.splits, corpus.tables.columns
     text: str | tuple[str, ...] = text_column or told[:1] or (entry.text if entry else ())
     if isinstance(text, str):
         pair = tuple(part.strip() for part in text.split(","))
-        text = pair if text not in raw[roles["train"]].column_names and len(pair) == 2 else (text,)
+        text = pair if text not in raw["train"].column_names and len(pair) == 2 else (text,)
     label = label_column or (told[1] if told else entry.label if entry else None)
-    names = entry.label_names if entry and label_column in (None, entry.label) else ()
-    places = {split: corpus.tables.places.get(split, Places()) for split in raw}
-    labelled, label_names, task_kind, used, notes = columns.labelled(
-        corpus.path,
-        raw,
-        roles,
-        text,
-        label,
-        names,
-        KINDS.values(),
-        place=lambda split, row: places[split].of(row),
-        titles=corpus.titles,
-    )
+    own = entry if entry and label_column in (None, entry.label) else None
+    read = columns.labelled(corpus, text, label, own.label_names if own else (), KINDS.values())
     part = "a tenth" if corpus.share in (None, VALIDATION_SHARE) else f"{100 * corpus.share:g}%"
-    titles = {
-        role: corpus.titles[roles[role]] if role in roles else f"{part} of train"
-        for role in ("train", "validation", *labelled)
+    roles = {"train": "", "validation": f"{part} of train"} | {
+        role: corpus.titles[role] for role in read.examples
     }
-    unused = [
-        f"{corpus.titles[split]} ({columns.lacks(table, used) or UNKNOWN})"
-        for split, table in raw.items()
-        if split not in [roles.get(role) for role in titles]
-    ]
-    reading = Reading(corpus.path, titles, (*unused, *corpus.unused), used, (*corpus.tables.notes, *notes))
-    sources = {role: (raw[roles[role]], index) for role, (_, _, index) in labelled.items()}
+    unlabelled = [f"{title} (no labels)" for role, title in corpus.titles.items() if role not in roles]
+    notes = (*corpus.tables.notes, *read.notes)
+    reading = Reading(corpus.path, roles, (*unlabelled, *corpus.unused), read.columns, notes)
+    sources = {role: (raw[role], index) for role, (_, _, index) in read.examples.items()}
     groups = columns.groups(sources, group_column, corpus.path) if group_column else {}
-    whole = {role: Split(*read, groups.get(role)) for role, read in labelled.items()}
-    rows = {role: len(raw[roles[role]]) for role in roles}
-    own_places = {role: places[roles[role]] for role in roles}
-    return whole, label_names, task_kind, reading, own_places, rows, corpus.share
+    whole = {role: Split(*examples, groups.get(role)) for role, examples in read.examples.items()}
+    rows = {role: len(table) for role, table in raw.items()}
+    return replace(
+        _whole(name, whole, read.names, read.kind, reading, rows, own), places=corpus.tables.places
+    )
+
+
+def _whole(
+    name: DatasetName,
+    splits: dict[str, Split],
+    label_names: tuple[str, ...],
+    kind: TaskKind,
+    reading: Reading,
+    rows: Mapping[str, int],
+    entry: CatalogEntry | None,
+) -> Task:
+    """Return a task of all that was read; its metric is that of the entry, if the entry is of these labels."""
+    metric = entry.metric if entry else kind.default_metric
+    return Task(
+        name=name.name,
+        source=name.source,
+        revision=name.revision,
+        kind=kind,
+        label_names=label_names,
+        metric=metric,
+        default_metric=metric,
+        splits=splits,
+        fingerprint="",
+        reading=reading,
+        rows=rows,
+    )
 
 
 def _check_metric(task: Task) -> None:
@@ -410,25 +406,19 @@ def _set_validation_aside(where: str, source: Split, kind: TaskKind, share: floa
     n_validation = math.ceil(share * n)
     rng = np.random.default_rng(VALIDATION_SEED)
     strata = kind.strata(source.labels)
+    counts = [n] if strata is None else np.unique(strata, return_counts=True)[1]
     if source.groups is not None:
         train, validation = _whole_groups(where, source.groups, strata, share)
+    elif min(counts) < 2 or n_validation < len(counts):
+        raise BadInput(
+            f"wanted a tenth of train as validation, in equal shares of classes, got {n} examples in {where}, of the "
+            f"rarest class {min(counts)}; bring a validation split or more examples"
+        )
     elif strata is not None:
-        counts = np.unique(strata, return_counts=True)[1]
-        if counts.min() < 2 or n_validation < len(counts):
-            raise BadInput(
-                f"wanted a stratified tenth of train as validation, got {n} examples in {where}, "
-                f"the rarest of {len(counts)} classes {counts.min()} times; "
-                "bring a validation split or more examples"
-            )
         train, validation = next(
             stratified_shuffle_split_generate_indices(strata, n - n_validation, n_validation, rng=rng)
         )
     else:
-        if n < 2:
-            raise BadInput(
-                f"wanted a tenth of train as validation, got {n} example in {where}; "
-                "bring a validation split or more examples"
-            )
         order = rng.permutation(n)
         train, validation = order[n_validation:], order[:n_validation]
     return source.take(np.sort(train)), source.take(np.sort(validation))

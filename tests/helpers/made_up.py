@@ -28,7 +28,7 @@ from adalayers.results import files as results
 from adalayers.results.interim_analyses import CROSSED, EXTENSIONS, InterimAnalysis
 from adalayers.results.study_file import Run, StudyFile, from_json
 from adalayers.storage.folder import Folder
-from adalayers.tasks.metrics import sequence_scores, token_scores
+from adalayers.tasks.metrics import class_scores, token_scores
 from adalayers.tasks.schemes import scheme_or_runs
 
 CONTROL = "alpha=1 entropy_weight=0"
@@ -247,7 +247,7 @@ class MadeUp:
             answer = np.where(right, gold, 1 - gold)
             names = np.array(["unacceptable", "acceptable"])
             labels, said = names[gold].tolist(), names[answer].tolist()
-            scores = sequence_scores(gold, answer, 2)
+            scores = class_scores(gold, answer, 2)
         row |= {f"test/{name}": score for name, score in scores.items()}
         self.predictions += [
             {"trial_id": row["trial_id"], "split": "test", "index": i}

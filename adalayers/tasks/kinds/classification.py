@@ -24,13 +24,12 @@ from adalayers.tasks.metrics import (
     RANK_METRICS,
     RECALL,
     Answers,
+    class_scores,
     entities,
     of_second,
-    sequence_scores,
     token_scores,
-    word_scores,
 )
-from adalayers.tasks.schemes import OUTSIDE, Scheme, scheme_of, scheme_or_runs
+from adalayers.tasks.schemes import OUTSIDE, scheme_of, scheme_or_runs
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -103,19 +102,12 @@ class Classification(TaskKind, ABC):
         Which differ by blanks or case alone, occur in validation or test but not train, or count 0 in macro F1.
         """
         counts = {role: self.describe_labels(split) for role, split in gold.items()}
-        alike = defaultdict(list)
+        alike, notes, absent_notes = defaultdict(list), list[str](), list[str]()
         for name in gold["train"].names:
-            alike["".join(name.split()).casefold()].append(name)
-        pairs = [
-            f"{name!r} ({', '.join(f'{role} {n:,}' for role, of in counts.items() if (n := of[name])) or 'none'})"
-            for names in alike.values()
-            for name in names
-            if len(names) > 1
-        ]
-        notes = (
-            [f"classes that differ by blanks or case alone are kept apart: {listed(pairs)}"] if pairs else []
-        )
-        absent_notes = []
+            there = ", ".join(f"{role} {of[name]:,}" for role, of in counts.items() if of[name])
+            alike["".join(name.split()).casefold()].append(f"{name!r} ({there or 'none'})")
+        if pairs := [name for names in alike.values() for name in names if len(names) > 1]:
+            notes.append(f"classes that differ by blanks or case alone are kept apart: {listed(pairs)}")
         for role in [role for role in counts if role != "train"]:
             unseen = {name: n for name, n in counts[role].items() if n and not counts["train"][name]}
             if unseen:
@@ -162,7 +154,7 @@ class SequenceClassification(Classification):
         self, gold: Gold, predictions: np.ndarray, probabilities: np.ndarray | None = None
     ) -> dict[str, float]:
         """Return accuracy, macro F1 and Matthews correlation, and of two classes that both occur `RANK_METRICS`."""
-        scores = sequence_scores(gold.labels, predictions, len(gold.names))
+        scores = class_scores(gold.labels, predictions, len(gold.names))
         if len(gold.names) == 2 and probabilities is not None and 0 < gold.labels.sum() < len(gold.labels):
             second = of_second(predictions, probabilities)
             scores |= {metric.name: metric.score(gold.labels, second) for metric in RANK_METRICS}
@@ -256,17 +248,8 @@ class TokenClassification(Classification):
         self, gold: Gold, predictions: np.ndarray, probabilities: np.ndarray | None = None
     ) -> dict[str, float]:
         """Return precision, recall and F1 over entities, and `f1/<TYPE>` for each type in the labels."""
-        return token_scores(*self._tagged(gold, predictions))
-
-    def _tagged(
-        self, gold: Gold, predictions: np.ndarray
-    ) -> tuple[list[tuple[str, ...]], list[tuple[str, ...]], Scheme]:
-        names = self.prediction_names(gold.names)
-        return (
-            by_name(gold, gold.labels, names),
-            by_name(gold, predictions, names),
-            scheme_or_runs(gold.names),
-        )
+        true, said = (self.as_text(gold, values) for values in (gold.labels, predictions))
+        return token_scores(true, said, scheme_or_runs(gold.names))
 
     def as_text(self, gold: Gold, values: np.ndarray) -> list[tuple[str, ...]]:
         """Return the tags of each sentence."""
@@ -303,7 +286,7 @@ class WordClassification(Classification):
         self, gold: Gold, predictions: np.ndarray, probabilities: np.ndarray | None = None
     ) -> dict[str, float]:
         """Return accuracy and macro F1 over all words."""
-        return word_scores(gold.labels, predictions, len(gold.names))
+        return class_scores(gold.labels, predictions, len(gold.names), self.metrics)
 
     def as_text(self, gold: Gold, values: np.ndarray) -> list[tuple[str, ...]]:
         """Return the classes of the words of each sentence."""
@@ -316,7 +299,7 @@ class WordClassification(Classification):
         words, said = (list(itertools.chain.from_iterable(texts)) for texts in answers[:2])
         number = {name: i for i, name in enumerate(dict.fromkeys([*answers.names, *words]))}
         true, guessed = (np.array([number.get(word, len(number)) for word in of]) for of in (words, said))
-        return word_scores(true, guessed, len(number))
+        return class_scores(true, guessed, len(number), self.metrics)
 
 
 def _named_by_values(column: LabelColumn) -> tuple[tuple[str, ...], dict[str, list[int]]]:

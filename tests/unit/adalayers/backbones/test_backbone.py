@@ -118,16 +118,8 @@ def test_unreachable_hub_names_the_way_out(no_hub):
         resolve("roberta-large")
 
 
-@pytest.mark.parametrize(
-    ("error", "says"),
-    [
-        ("RepositoryNotFoundError", "no such model"),
-        ("GatedRepoError", r"must be granted .* at https://huggingface\.co/org/model, then set HF_TOKEN"),
-        ("RevisionNotFoundError", "revision 'v9'"),
-        ("LocalEntryNotFoundError", "fetching it failed"),
-    ],
-)
-def test_what_the_hub_refuses_is_bad_input(no_hub, monkeypatch, error, says):
+@pytest.mark.parametrize("error", ["RepositoryNotFoundError", "GatedRepoError", "LocalEntryNotFoundError"])
+def test_what_the_hub_refuses_is_bad_input(no_hub, monkeypatch, error):
     import huggingface_hub
     from huggingface_hub import errors
 
@@ -137,7 +129,8 @@ def test_what_the_hub_refuses_is_bad_input(no_hub, monkeypatch, error, says):
 
     monkeypatch.setattr(huggingface_hub, "snapshot_download", fetch)
     monkeypatch.setattr(hub, "require_hub", lambda what: None)
-    with pytest.raises(BadInput, match=says):
+    said = rf"failed \({error}: .*revision \(v9\); .* licence at https://huggingface\.co/org/model, then set HF_TOKEN"
+    with pytest.raises(BadInput, match=said):
         resolve("org/model@v9")
 
 

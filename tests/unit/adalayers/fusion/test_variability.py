@@ -10,7 +10,7 @@ from adalayers.config import trial_config
 from adalayers.data.trial_data import Passes
 from adalayers.errors import BadInput
 from adalayers.fusion.layer_mix import LayerMixConfig
-from adalayers.fusion.variability import VariabilityConfig, labelled, variabilities, variability
+from adalayers.fusion.variability import VariabilityConfig, labelled, variabilities
 from adalayers.models.model import FusionModel
 from adalayers.models.saved import load, save
 from adalayers.storage.folder import Folder
@@ -49,7 +49,8 @@ def drawn(n=60, inner=5, classes=3, apart=1.0, seed=0):
 
 
 def nu(features, labels):
-    return variability(torch.from_numpy(features), torch.from_numpy(labels))
+    read = [(STATES[0], torch.from_numpy(features), torch.from_numpy(labels))]
+    return variabilities(lambda: read, int(labels.max()) + 1)[STATES[0]]
 
 
 @pytest.mark.parametrize(("classes", "inner"), [(2, 5), (3, 5), (3, 40), (5, 7)])
@@ -98,7 +99,7 @@ def pooled(split, state, words):
 @pytest.mark.parametrize("kind", ["sequence", "token"])
 def test_of_batches_it_is_that_of_all_their_examples(kind, batch_size):
     split = made_data(kind).splits["train"]
-    found = variabilities(Passes(split, STATES, CPU, batch_size), STATES, 3)
+    found = variabilities(lambda: labelled(Passes(split, STATES, CPU, batch_size), STATES), 3)
     for state in STATES:
         expected = numpy_nu(pooled(split, state, kind == "token"), split.labels)
         assert found[state] == pytest.approx(expected, rel=1e-9)
@@ -141,7 +142,7 @@ def test_one_layer_is_read_and_trained_from_where_the_layer_mix_starts(k, last):
     split = made_data().splits["train"]
     batches = Passes(split, STATES, CPU, 32)
     fusion.fit(batches)
-    found = variabilities(batches, STATES, 3)
+    found = variabilities(lambda: labelled(batches, STATES), 3)
     assert fusion.depth() == 2
     measured = {f"variability/nu_{state.name}": found[state] for state in STATES}
     assert fusion.summary() == {"variability/layer": 2, **measured}

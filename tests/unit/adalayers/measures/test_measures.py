@@ -7,7 +7,7 @@ from datasets import ClassLabel, Dataset, Features, Value
 
 from adalayers.data.prepare import prepare
 from adalayers.features.extract import hidden_states
-from adalayers.fusion.variability import variability as nu
+from adalayers.fusion.variability import variabilities
 from adalayers.measures import MEASURES, measure, proxy_a, variability
 from adalayers.measures.case_data import CaseData
 from adalayers.request import DataRequest
@@ -106,7 +106,8 @@ def test_variability_is_that_of_all_examples_however_they_are_drawn(folders):
         for example in range(200)
     ]
     labels = torch.from_numpy(near.prepared.task.splits["train"].flat_labels)
-    expected = nu(torch.stack([tokens.mean(dim=0) for tokens in vectors]), labels)
+    read = [(state, torch.stack([tokens.mean(dim=0) for tokens in vectors]), labels)]
+    expected = variabilities(lambda: read, 2)[state]
     assert variability.measure(near).by_layer["02"] == pytest.approx(expected, rel=1e-4)
 
 

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from adalayers.tasks import metrics
-from adalayers.tasks.metrics import entity_counts, number_scores, sequence_scores, token_scores
+from adalayers.tasks.metrics import class_scores, entity_counts, number_scores, token_scores
 from adalayers.tasks.schemes import runs, scheme_of
 
 TAGS = ("O", "B-PER", "I-PER", "B-LOC", "I-LOC")
@@ -25,13 +25,13 @@ def random_sentences(tags: tuple[str, ...], n: int, seed: int) -> list[list[str]
 
 
 @pytest.mark.parametrize("n_labels", [2, 3, 7])
-def test_sequence_scores_are_those_of_scikit_learn(n_labels):
+def test_scores_of_classes_are_those_of_scikit_learn(n_labels):
     from sklearn.metrics import accuracy_score, f1_score, matthews_corrcoef
 
     rng = np.random.default_rng(n_labels)
     labels = rng.integers(0, n_labels, 500)
     predictions = np.where(rng.random(500) < 0.6, labels, rng.integers(0, n_labels, 500))
-    assert sequence_scores(labels, predictions, n_labels) == {
+    assert class_scores(labels, predictions, n_labels) == {
         "accuracy": pytest.approx(accuracy_score(labels, predictions)),
         "f1_macro": pytest.approx(f1_score(labels, predictions, average="macro")),
         "matthews": pytest.approx(matthews_corrcoef(labels, predictions)),
@@ -42,7 +42,7 @@ def test_sequence_scores_are_those_of_scikit_learn(n_labels):
 def test_constant_predictions_have_no_matthews_correlation_and_no_warning(labels):
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        assert sequence_scores(labels, array(1, 1, 1), 2)["matthews"] == 0.0
+        assert class_scores(labels, array(1, 1, 1), 2)["matthews"] == 0.0
 
 
 def ranked(name: str, labels: np.ndarray, scores: np.ndarray, weights: np.ndarray | None = None) -> float:
@@ -79,12 +79,12 @@ def test_one_in_a_hundred_false_positives_is_few_however_many_there_are():
 
 
 def test_classes_that_never_occur_count_in_macro_f1():
-    assert sequence_scores(array(0, 1), array(0, 1), 4)["f1_macro"] == 0.5
+    assert class_scores(array(0, 1), array(0, 1), 4)["f1_macro"] == 0.5
 
 
 def test_matthews_of_many_examples_does_not_overflow():
     labels = np.tile(array(0, 1), 2_000_000)
-    assert sequence_scores(labels, labels, 2)["matthews"] == 1.0
+    assert class_scores(labels, labels, 2)["matthews"] == 1.0
 
 
 def test_entity_counts_are_seqevals():

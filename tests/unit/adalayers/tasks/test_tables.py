@@ -126,12 +126,9 @@ def test_quotes_of_a_tsv_file(tmp_path, rows, texts, note):
     assert notes[:1] == (() if note is None else (f"train.tsv: {note}",))
 
 
-def test_a_tsv_file_whose_quotes_could_be_either_is_read_as_the_others_are(tmp_path):
-    sure, either = TSV + '"a ""b"""\tx\n', TSV + '"c"\tx\n'
-    assert read(tmp_path / "one", sure, either, ending="tsv").splits["validation"]["text"][:] == ["c"]
-    assert read(tmp_path / "two", either, either, ending="tsv").splits["validation"]["text"][:] == ['"c"']
+def test_quotes_of_a_tsv_file_whose_header_has_them_enclose_fields(tmp_path):
     quoted_header = '"text"\t"label"\n"c"\t"x"\n'
-    assert only(tmp_path / "three", quoted_header, "tsv")[0] == {"text": ["c"], "label": ["x"]}
+    assert only(tmp_path / "tsv", quoted_header, "tsv")[0] == {"text": ["c"], "label": ["x"]}
 
 
 @pytest.mark.parametrize(
@@ -177,7 +174,7 @@ def test_csv_files_as_they_are_written(tmp_path, content, columns, note):
         ("some text,0.5\nother,0.7\n", "csv", "a header line in train.csv, .* with '0.5'"),
         ("text,label\na,x\ntext,label\nb,y\n", "csv", "one header line in train.csv, line 3 is the same"),
         ("text,label,text\na,x,b\n", "csv", "each column once in train.csv, got 'text' twice"),
-        ("text,label\na,x\nb, c,y\n", "csv", "2 fields in line 3 of train.csv, .* got 3; .* a comma"),
+        ("text,label\na,x\nb, c,y\n", "csv", "2 fields in line 3 of train.csv, .* got 3; .* holds ','"),
         ("text,label\na,x\nb\n", "csv", "2 fields in line 3 of train.csv, .* got 1"),
         ('text,label\n"a", he said,x\n"b" c,y\n', "csv", "to close it in train.csv, .* begins in line 3"),
         ('text,label\n"a\nb,x\n', "csv", "to close it in train.csv, .* begins in line 2"),
@@ -187,12 +184,11 @@ def test_csv_files_as_they_are_written(tmp_path, content, columns, note):
         ('{"train": [{"a": 1}], "test": [{"a": 1}]}', "json", "one object with 'train', 'test'; write"),
         ("[1, 2]", "json", "an object of columns in row 0 of train.json, got int"),
         ("{", "json", "wanted JSON in train.json"),
-        ("another\nday\n", "txt", "a word and a tag in line 1 of train.txt, got one column; a column"),
-        ("EU B\na O O\nb O O\n", "txt", "3 columns in line 1 of train.txt, as in line 2, got 2"),
-        ("a\tO\nb\tB\n\nc\tO\nd\tB\n\ne\tO\n", "tsv", "a header line .* an empty line .* call it .conll"),
+        ("another\nday\n", "txt", "2 columns in line 1 of train.txt, got 1; a column"),
+        ("EU B\na O O\nb O O\n", "txt", "3 columns in line 1 of train.txt, got 2"),
+        ("a\tO\nb\tB\n\nc\tO\nd\tB\n\ne\tO\n", "tsv", "a header line .* an empty line .* is called .conll"),
         ("text,spam\na,spam\nb,ham\nc,spam\nd,ham\n", "csv", "or where it is one rename that column"),
         ("it was good\tpos\n\nit was bad\tneg\n", "txt", "a word on each line .* got texts; .* named .tsv"),
-        ("word O\n" * 1001, "conll", "an empty line after each sentence of train.conll, got 1,001 lines"),
         ("\n\n", "bio", "sentences in train.bio, which has none"),
     ],
 )

@@ -6,7 +6,7 @@ import pytest
 from scipy import stats
 from sklearn import metrics as sklearn_metrics
 
-from adalayers.tasks.metrics import CUT, metric, token_scores, word_scores
+from adalayers.tasks.metrics import CUT, class_scores, metric, token_scores
 from adalayers.tasks.schemes import scheme_of
 from reports.evidence.evidence import Evidence
 from reports.evidence.resampling import RESAMPLES, collect, example_variances
@@ -96,7 +96,7 @@ def test_scores_of_words_are_those_of_the_words_of_the_sentences_drawn(name):
     with_cut = np.append(names, CUT)  # the fourth is a word that was cut away
 
     def score(draw):
-        return word_scores(*(np.concatenate([part[i] for i in draw]) for part in (labels, said)), 3)[name]
+        return class_scores(*(np.concatenate([part[i] for i in draw]) for part in (labels, said)), 3)[name]
 
     rows = ([tuple(with_cut[tags].tolist()) for tags in part] for part in (labels, said))
     assert_scores_of_draws(*rows, name, score, names.tolist())

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from adalayers.tasks.metrics import sequence_scores
+from adalayers.tasks.metrics import class_scores
 from tests.helpers.made_up import MadeUp
 from tests.helpers.pages import both_pages, evidence_of
 
@@ -23,7 +23,7 @@ def test_thousands_of_labels_are_not_all_shown(tmp_path):
     ]
     places = np.arange(MANY - 2)
     for row in made.trials:
-        row["test/matthews"] = sequence_scores(places, places + places % 3, MANY)["matthews"]
+        row["test/matthews"] = class_scores(places, places + places % 3, MANY)["matthews"]
     text = both_pages(evidence_of(made, tmp_path))
     assert len(text) < 100_000
     assert "2,900 more in `study.json`" in text
