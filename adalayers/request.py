@@ -46,7 +46,7 @@ class DataRequest:
 
     backbone: str = flag(
         "alias, hub id[@revision] or local folder, one or more; random: in front of one gives its shape with random "
-        "weights (default: {backbones})",
+        "weights, states:DIR is a folder of hidden states computed elsewhere (default: {backbones})",
         "",
         "NAME",
         several=True,

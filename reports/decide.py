@@ -240,7 +240,7 @@ def noise(
     Returns:
         A row per case and score: arms, seeds (the fewest of an arm), comparisons (each arm with a control), sd (of one
         score, once its arm and seed are known where arms share seeds, else its arm alone), finds (the difference that
-        so many seeds find, from 6 on), seeds_needed (for the smallest effect; NaN: over 100).
+        so many seeds find, from 6 on), seeds_needed (for the smallest effect; missing: over 100).
 
     Raises:
         BadInput: As of `decide`.
@@ -263,13 +263,13 @@ def noise(
                     "seeds": seeds,
                     "comparisons": comparisons,
                     "sd": sd,
-                    "finds": difference * _found_effect(seeds, level) if seeds >= FIRST else None,
+                    "finds": difference * _found_effect(seeds, level) if seeds >= FIRST else math.nan,
                     "seeds_needed": planning.seeds_for(smallest_effect, difference, level)
                     if smallest_effect and difference > 0
                     else None,
                 }
             )
-    return pd.DataFrame(rows)
+    return pd.DataFrame(rows).astype({"seeds_needed": "Int64"})
 
 
 def _found_effect(seeds: int, level: float) -> float:

@@ -32,10 +32,13 @@ def run_decide(file: str, pairs: list[str], gate: str | None, form: str, **how: 
 
 def run_noise(file: str, **how: Any) -> None:
     """Print how much the scores of a table vary, and what that allows to find."""
-    print(noise(_read(file), **how).to_string(index=False))
+    found = noise(_read(file), **how)
+    empty = {"case": not found["case"].any(), "seeds_needed": how["smallest_effect"] is None}
+    shown = found.drop(columns=[column for column, without in empty.items() if without])
+    print(shown.to_string(index=False, na_rep="-"))
     print(
         "\nsd: of one score, over seeds; finds: the difference from a control that so many seeds find nine times in "
-        "ten (from 6 on);\nseeds_needed: how many find the smallest effect (at most 100; it takes --smallest-effect)"
+        "ten (-: fewer than 6);\nseeds_needed: how many find --smallest-effect (-: more than 100)"
     )
 
 

@@ -8,6 +8,7 @@ from adalayers.results.files import TRIALS, read_trials
 from adalayers.results.frames import find_studies
 from adalayers.results.study_file import StudyFile, read_study
 from adalayers.storage.folder import Folder
+from adalayers.storage.lock import is_driven
 
 
 def list_results(root: Folder) -> None:
@@ -32,7 +33,15 @@ def _row(folder: Folder) -> tuple[str, str, str, str, str]:
         done = len(read_trials(folder)) if folder.exists(TRIALS) else 0
     except BadInput as error:
         return name, f"cannot be read: {error}", "", "", ""
-    return name, study.runs.state, str(len(study.request.arms)), str(done), _left(study, done)
+    # A driver that was killed, or that failed before its trials, has left it so.
+    ended = study.runs.state == "running" and not is_driven(folder)
+    return (
+        name,
+        "interrupted" if ended else study.runs.state,
+        str(len(study.request.arms)),
+        str(done),
+        _left(study, done),
+    )
 
 
 def _left(study: StudyFile, done: int) -> str:

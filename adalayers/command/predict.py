@@ -153,4 +153,4 @@ def _texts(stream: Iterable[bytes]) -> Iterator[tuple[int, str]]:
             f"wanted lines of text, reading them failed ({error.strerror}); check the file"
         ) from error
     if empty:
-        logger.warning(f"{empty} lines without a word were left out")
+        logger.warning(f"lines without a word, left out: {empty}")

@@ -54,10 +54,23 @@ def one_driver(folder: Folder, command: str) -> Iterator[None]:
         "command": command,
     }
     holding = _locked if folder.is_local else _stamped
-    with holding(folder, folder.parent(), f".{folder.name}.driver.json", driver):
+    with holding(folder, folder.parent(), _driver_file(folder), driver):
         for below in ("", "best", "figures"):
             folder.tidy(below)
         yield
+
+
+def is_driven(folder: Folder) -> bool:
+    """Return whether a driver works on a results folder; of one at a URI, whether its driver said so lately."""
+    parent = folder.parent()
+    if not folder.is_local:
+        return _fresh(_read(parent, _driver_file(folder)))
+    path = _lock_file(folder)
+    try:
+        with own_lock(path, timeout=0) if path.exists() else contextlib.nullcontext():
+            return False
+    except Timeout:
+        return True
 
 
 def own_lock(path: Path, timeout: float) -> FileLock:
@@ -69,7 +82,7 @@ def own_lock(path: Path, timeout: float) -> FileLock:
 
 @contextlib.contextmanager
 def _locked(folder: Folder, parent: Folder, name: str, driver: Mapping[str, Any]) -> Iterator[None]:
-    path = parent.path(f".{folder.name}.lock")
+    path = _lock_file(folder)
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         lock = own_lock(path, timeout=0)
@@ -97,9 +110,7 @@ def _stamped(folder: Folder, parent: Folder, name: str, driver: Mapping[str, Any
 
     def other() -> JsonObject | None:
         stamp = _read(parent, name)
-        told = stamp.get("time")
-        fresh = isinstance(told, int | float) and time.time() - told < STALE_SECONDS
-        return stamp if fresh and stamp.get("id") != driver["id"] else None
+        return stamp if _fresh(stamp) and stamp.get("id") != driver["id"] else None
 
     def stamp() -> None:
         if (driving := other()) is not None:
@@ -130,6 +141,19 @@ def _stamped(folder: Folder, parent: Folder, name: str, driver: Mapping[str, Any
         with contextlib.suppress(OSError, BadInput):
             if other() is None:
                 parent.delete(name)
+
+
+def _lock_file(folder: Folder) -> Path:
+    return folder.parent().path(f".{folder.name}.lock")
+
+
+def _driver_file(folder: Folder) -> str:
+    return f".{folder.name}.driver.json"
+
+
+def _fresh(stamp: JsonObject) -> bool:
+    told = stamp.get("time")
+    return isinstance(told, int | float) and time.time() - told < STALE_SECONDS
 
 
 def _read(parent: Folder, name: str) -> JsonObject:

@@ -51,6 +51,7 @@ def labelled(
     label: str | None,
     fallback_names: tuple[str, ...],
     kinds: Collection[TaskKind],
+    group: str | None = None,
 ) -> Labelled:
     """Read inputs and labels.
 
@@ -63,11 +64,14 @@ def labelled(
         label: Label column; None to infer it.
         fallback_names: Names, in order, of classes that are numbers without names.
         kinds: Kinds of which the columns may make the task one.
+        group: Column of groups, which is not inferred to be another.
 
     Raises:
         BadInput: If columns, texts or labels are missing or do not fit.
     """
     dataset, train = corpus.path, corpus.tables.splits["train"]
+    if group in train.column_names and group not in (*text, label):
+        train = train.remove_columns(group)
     features = train.features
     likely = _likely(train, dataset) if label is None else []
     if not text and len(likely) == 1:

@@ -335,7 +335,7 @@ def _from_corpus(
         text = pair if text not in raw["train"].column_names and len(pair) == 2 else (text,)
     label = label_column or (told[1] if told else entry.label if entry else None)
     own = entry if entry and label_column in (None, entry.label) else None
-    read = columns.labelled(corpus, text, label, own.label_names if own else (), KINDS.values())
+    read = columns.labelled(corpus, text, label, own.label_names if own else (), KINDS.values(), group_column)
     part = "a tenth" if corpus.share in (None, VALIDATION_SHARE) else f"{100 * corpus.share:g}%"
     roles = {"train": "", "validation": f"{part} of train"} | {
         role: corpus.titles[role] for role in read.examples

@@ -16,7 +16,7 @@ from adalayers.results.study_file import EnvironmentRecord, Factor, Published, R
 from adalayers.storage.to_json import JsonObject
 from adalayers.tasks.kind import TaskKind
 from adalayers.tasks.kinds import KINDS
-from adalayers.tasks.metrics import bounds
+from adalayers.tasks.metrics import RankMetric, bounds, metric
 from adalayers.tasks.schemes import NO_TAGS, Scheme, scheme_or_runs
 from reports.evidence import claims as claiming
 from reports.evidence import omnibus, planning, prediction_hashes, resampling
@@ -124,11 +124,14 @@ class Evidence:
 
     @cached_property
     def learned_nothing(self) -> list[str]:
-        """Arms that on at least half of their seeds give one answer to all examples, or score exactly 0."""
-        rows = tables.confirmed(self.trials)
-        nothing = rows["trial_id"].isin(
-            predicted.one_answer(self.loaded.predictions, list(rows["trial_id"]), self.split)
-        )
+        """Arms that on at least half of their seeds give one answer to all examples, or score exactly 0.
+
+        What ranks examples may rank them well and still give one answer.
+        """
+        rows, predictions = tables.confirmed(self.trials), self.loaded.predictions
+        ranks = isinstance(metric(self.plan.metric), RankMetric)
+        alike = [] if ranks else predicted.one_answer(predictions, list(rows["trial_id"]), self.split)
+        nothing = rows["trial_id"].isin(alike)
         if bounds(self.plan.metric) is not None:
             nothing |= numbers(rows, f"{self.split}/{self.plan.metric}") == 0
         share = nothing.groupby(rows["arm"]).mean()

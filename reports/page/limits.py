@@ -92,7 +92,8 @@ def without_result(evidence: Evidence) -> Rows | None:
 
 
 def validation(evidence: Evidence) -> Rows | None:
-    return {} if evidence.claims and evidence.split != "test" else None
+    tested = "test" in evidence.loaded.study.environment.dataset.examples
+    return {} if evidence.claims and not tested and evidence.split != "test" else None
 
 
 def late(evidence: Evidence) -> Rows | None:

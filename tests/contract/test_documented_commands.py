@@ -60,3 +60,27 @@ def test_a_command_that_a_page_prints_is_one(command, capsys):
         assert main([what, "--help"]) == 0
         known = capsys.readouterr().out
         assert all(word in known for word in rest if word.startswith("--")), known
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        "study single_layer",
+        "cache",
+        "decide",
+        "export",
+        "inspect",
+        "list",
+        "new-study",
+        "noise",
+        "predict",
+        "repeat",
+        "report",
+        "sync",
+    ],
+)
+def test_every_flag_is_on_a_page(command, capsys):
+    assert main([*command.split(), "--help"]) == 0
+    text = "".join(page.read_text() for page in [ROOT / "README.md", *ROOT.glob("docs/*.md")])
+    flags = {*re.findall(r"--[a-z-]+", capsys.readouterr().out)} - {"--help"}
+    assert not [flag for flag in flags if not re.search(rf"{flag}(?![a-z-])", text)]

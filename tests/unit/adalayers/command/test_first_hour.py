@@ -10,6 +10,7 @@ from adalayers.command import from_python
 from adalayers.errors import BadInput
 from adalayers.results.study_file import read_study
 from adalayers.storage.folder import Folder
+from adalayers.storage.lock import one_driver
 from tests.helpers.absolute_links import absolute
 from tests.helpers.documented import ROOT, fenced
 
@@ -98,8 +99,11 @@ def test_time_left_is_told_of_a_study_that_has_not_ended(capsys, tmp_path):
     study["runs"]["state"] = "running"
     Folder(folder).write_json("study.json", study)
     assert read_study(Folder(folder)).runs.state == "running"
-    main(["list", str(tmp_path)])
-    assert "about" in capsys.readouterr().out
+    main(["list", str(tmp_path)])  # its driver was killed
+    assert re.search("interrupted .* about", capsys.readouterr().out)
+    with one_driver(Folder(folder), "a command"):
+        main(["list", str(tmp_path)])
+    assert re.search("running .* about", capsys.readouterr().out)
 
 
 def test_the_version_names_the_commit(capsys):

@@ -125,7 +125,7 @@ def test_the_command_prints_text_and_lines_of_json(made, predict, tmp_path):
     assert set(found[0]["tasks"]) == {"acceptability-demo", "entities-demo"}
     label = found[0]["tasks"]["acceptability-demo"]
     assert label["label"] in label["probabilities"]
-    assert "1 lines without a word were left out" in ran.err
+    assert "lines without a word, left out: 1" in ran.err
     said = predict(folders[0], "--text", texts[0]).out.splitlines()
     assert said[0] == f"1: {texts[0]}"
     assert said[1].split() == ["acceptability-demo:", label["label"], f"{label['probability']:.3f}"]
