@@ -13,8 +13,6 @@ from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
-from adalayers.escaping import listed
-
 FULL = (errno.ENOSPC, errno.EDQUOT)
 """What a disk says that has no room left, or none for this user."""
 
@@ -102,6 +100,10 @@ def unknown(what: str, came: str, options: Iterable[str], *, hint: str = "") -> 
     names = sorted(options)
     near = difflib.get_close_matches(str(came), names, n=3, cutoff=0.6)
     advice = (
-        f"did you mean {' or '.join(repr(name) for name in near)}?" if near else f"known: {listed(names, 50)}"
+        f"did you mean {' or '.join(repr(name) for name in near)}?"
+        if near
+        else f"known: {', '.join(names[:50])}"
     )
+    if not near and len(names) > 50:
+        advice += f" and {len(names) - 50} more"
     return BadInput(f"unknown {what} {came!r}; {advice}" + (f"\n{hint}" if hint else ""))
