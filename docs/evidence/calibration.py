@@ -25,10 +25,11 @@ import pandas as pd
 from scipy import special, stats
 
 from adalayers.results.interim_analyses import InterimAnalysis, next_analysis, planned_error
+from adalayers.results.study_file import RequestRecord
 from reports.evidence.evidence import Evidence
 from reports.evidence.holm import BETTER, SAME, WORSE, Estimate, decide, paired
 from reports.evidence.omnibus import crossed, effects_of, permutation_p_values, spread_ratio
-from reports.reading.load import Plan, load
+from reports.reading.load import load
 from tests.helpers import made_scores
 
 DOCS = Path(__file__).resolve().parents[1]
@@ -94,13 +95,13 @@ class Share:
         return f"{self.hits / self.n:.2%} [{low:.2%}, {high:.2%}]"
 
 
-def factorial() -> Plan:
+def factorial() -> RequestRecord:
     """Return the plan of a 4 x 3 factorial core with three arms outside it, as `alpha_lambda` has one."""
     outside = {name: {} for name in ("published", "uniform", "last")}
     return made_scores.plan({**made_scores.GRID, **outside}, smallest_effect=SD / 10)
 
 
-def against_control(arms: int = 9, smallest: float = SD / 10) -> Plan:
+def against_control(arms: int = 9, smallest: float = SD / 10) -> RequestRecord:
     """Return the plan of so many arms, each against one control."""
     return made_scores.plan([f"arm-{number}" for number in range(arms + 1)], smallest_effect=smallest)
 
@@ -109,7 +110,7 @@ RUNS = {"6, then 12": ((6, False), (12, False)), "until decided to 20, then 30":
 """Commands, one after the other: seeds, and whether until decided."""
 
 
-def judged(plan: Plan, scores: np.ndarray, how: str) -> tuple[list[str], bool]:
+def judged(plan: RequestRecord, scores: np.ndarray, how: str) -> tuple[list[str], bool]:
     """Return what commands decide of the primary comparisons, and whether an interval of another one leaves out 0.
 
     Arms that stop early are given all seeds: a comparison that was decided keeps its claim, whatever comes after.
@@ -142,7 +143,9 @@ def judged(plan: Plan, scores: np.ndarray, how: str) -> tuple[list[str], bool]:
     return [decision.verdict for decision in decisions.values()], beyond
 
 
-def of_equal_arms(studies: int, plan: Plan, draw: Draw, how: str, seed: int = 0) -> tuple[Share, Share]:
+def of_equal_arms(
+    studies: int, plan: RequestRecord, draw: Draw, how: str, seed: int = 0
+) -> tuple[Share, Share]:
     """Return the shares of studies with a false claim, and with an interval without verdict that misses 0."""
     rng, false, missed = np.random.default_rng([seed, 1]), 0, 0
     for _ in range(studies):
