@@ -77,6 +77,13 @@ class DatasetName:
         """The hub config, None for the dataset's own default, and of a folder."""
         return None if self.folder else self.source.partition(":")[2] or None
 
+    @property
+    def roles(self) -> dict[str, str | None] | None:
+        """The splits that the catalog knows, None for a dataset that is not in it."""
+        if self.entry is None:
+            return None
+        return {"validation": self.entry.validation, "test": self.entry.test}
+
 
 @dataclass(frozen=True)
 class Corpus:
@@ -146,15 +153,10 @@ def read(name: DatasetName, data_dir: str | Path | None, splits: Sequence[str] =
     return _read_folder(name, folder, asked)
 
 
-def _known(name: DatasetName) -> dict[str, str | None] | None:
-    """Return the splits that the catalog knows, None for a dataset that is not in it."""
-    return None if name.entry is None else {"validation": name.entry.validation, "test": name.entry.test}
-
-
 def _of_splits(name: DatasetName, splits: Mapping[str, Any], path: str, asked: Wanted) -> Corpus:
     """Return a dataset that came as splits."""
     sources = [Source(split, split) for split in splits]
-    roles, unused = files.assign(path, sources, asked, names_kept=True, known=_known(name))
+    roles, unused = files.assign(path, sources, asked, names_kept=True, known=name.roles)
     read = Tables({role: splits[source.name] for role, source in roles.items()}, {})
     return Corpus.of(read, path, roles, unused, asked)
 
@@ -178,7 +180,7 @@ def _read_folder(name: DatasetName, folder: Path, asked: Wanted) -> Corpus:
             f"named by split (train..., validation..., test...) and format ({', '.join(files.FORMS)}), or that of "
             "save_to_disk"
         )
-    roles, unused = files.assign(str(folder), sources, asked, root=folder, known=_known(name))
+    roles, unused = files.assign(str(folder), sources, asked, root=folder, known=name.roles)
     for source in roles.values():
         files.require_whole(source)
     read = tables.read(roles)

@@ -178,14 +178,33 @@ class SequenceClassification(Classification):
         return self.scores(Gold(gold, tuple(number)), predicted, known)
 
 
-class TokenClassification(Classification):
-    """One tag per word of texts that come as words."""
+class OfWords(Classification, ABC):
+    """What kinds share that have one class per word of texts that come as words."""
 
-    name = "token"
-    title = "token classification"
     head = "token"
     input_shapes = ("words",)
     label_shapes = ("tags",)
+
+    def truncated_prediction(self, label_names: tuple[str, ...]) -> int:
+        """Return a number that is no class: a word that truncation cut away is wrong, whatever it is."""
+        return len(label_names)
+
+    def prediction_names(self, label_names: tuple[str, ...]) -> tuple[str, ...]:
+        """Return the classes, and what a word that was cut away is called where its prediction is none of them."""
+        cut = self.truncated_prediction(label_names) == len(label_names)
+        return (*label_names, CUT) if cut else label_names
+
+    def as_text(self, gold: Gold, values: np.ndarray) -> list[tuple[str, ...]]:
+        """Return the classes of the words of each sentence."""
+        names = np.array(self.prediction_names(gold.names), dtype=object)
+        return [tuple(names[sentence]) for sentence in gold.by_example(values)]
+
+
+class TokenClassification(OfWords):
+    """One tag per word, which marks entities."""
+
+    name = "token"
+    title = "token classification"
     marks_entities = True
     metrics = (PRECISION, RECALL, F1)
     default_metric = "f1"
@@ -213,7 +232,7 @@ class TokenClassification(Classification):
         """Return what is to be said of classes, and how many tagged words are in no entity."""
         scheme, notes = scheme_or_runs(gold["train"].names), super().notes(gold)
         for role, split in gold.items():
-            sentences = by_name(split, split.labels, split.names)
+            sentences = self.as_text(split, split.labels)
             inside = sum(tag in scheme.places for tag in itertools.chain.from_iterable(sentences))
             found = entities(sentences, scheme, {})
             if alone := inside - int((found.ends - found.starts).sum()):
@@ -232,11 +251,6 @@ class TokenClassification(Classification):
         outside = self.outside(label_names)
         return next((i for i, name in enumerate(label_names) if name in outside), len(label_names))
 
-    def prediction_names(self, label_names: tuple[str, ...]) -> tuple[str, ...]:
-        """Return the tags, and what a word that was cut away is called where no tag is for no entity."""
-        cut = self.truncated_prediction(label_names) == len(label_names)
-        return (*label_names, CUT) if cut else label_names
-
     def metrics_of(self, label_names: tuple[str, ...]) -> tuple[str, ...]:
         """Return precision, recall and F1 over all entities, and F1 of each type of entity."""
         return (
@@ -251,10 +265,6 @@ class TokenClassification(Classification):
         true, said = (self.as_text(gold, values) for values in (gold.labels, predictions))
         return token_scores(true, said, scheme_or_runs(gold.names))
 
-    def as_text(self, gold: Gold, values: np.ndarray) -> list[tuple[str, ...]]:
-        """Return the tags of each sentence."""
-        return by_name(gold, values, self.prediction_names(gold.names))
-
     def rescored(self, answers: Answers) -> dict[str, float]:
         """Return the scores of sentences of tags."""
         labels, predictions = answers[:2]
@@ -262,35 +272,20 @@ class TokenClassification(Classification):
         return token_scores(labels, predictions, scheme_or_runs(known))
 
 
-class WordClassification(Classification):
-    """One class per word of texts that come as words; no class stands for words outside any entity."""
+class WordClassification(OfWords):
+    """One class per word; no class stands for words outside any entity."""
 
     name = "word"
     title = "word classification"
-    head = "token"
-    input_shapes = ("words",)
-    label_shapes = ("tags",)
     metrics = (ACCURACY, F1_MACRO)
     default_metric = "accuracy"
     demo = "word-classes-demo"
-
-    def truncated_prediction(self, label_names: tuple[str, ...]) -> int:
-        """Return a number that is no class: a word that truncation cut away is wrong, whatever it is."""
-        return len(label_names)
-
-    def prediction_names(self, label_names: tuple[str, ...]) -> tuple[str, ...]:
-        """Return the classes, and what a word that was cut away is called."""
-        return (*label_names, CUT)
 
     def scores(
         self, gold: Gold, predictions: np.ndarray, probabilities: np.ndarray | None = None
     ) -> dict[str, float]:
         """Return accuracy and macro F1 over all words."""
         return class_scores(gold.labels, predictions, len(gold.names), self.metrics)
-
-    def as_text(self, gold: Gold, values: np.ndarray) -> list[tuple[str, ...]]:
-        """Return the classes of the words of each sentence."""
-        return by_name(gold, values, self.prediction_names(gold.names))
 
     def rescored(self, answers: Answers) -> dict[str, float]:
         """Return the scores of the words of all sentences; one that was cut away is wrong, and of no class."""
@@ -315,9 +310,3 @@ def _named_by_values(column: LabelColumn) -> tuple[tuple[str, ...], dict[str, li
     return tuple(map(str, names)), {
         role: [numbers[value] for value in values] for role, values in column.values.items()
     }
-
-
-def by_name(gold: Gold, values: np.ndarray, names: tuple[str, ...]) -> list[tuple[str, ...]]:
-    """Return labels or predictions [words] by name, a tuple per sentence."""
-    named = np.array(names, dtype=object)
-    return [tuple(named[sentence]) for sentence in gold.by_example(values)]

@@ -204,10 +204,3 @@ def test_bounds_hold_for_numbers():
         for metric in ("pearson", "spearman", "r2"):
             low, high = metrics.bounds(metric)
             assert low <= scores[metric] <= high
-
-
-def test_smallest_effects():
-    for name in ("accuracy", "f1", "precision", "recall", "f1_macro", "pearson", "spearman"):
-        assert metrics.smallest_effect(name) == 0.01
-    for name in ("matthews", "f1/PER", "r2"):
-        assert metrics.smallest_effect(name) == 0.02

@@ -1,11 +1,8 @@
-"""Tags of entities: the scheme that all of them follow, and what they count by it, against seqeval and by hand."""
+"""Tags of entities: the scheme that all of them follow; `test_metrics` holds what they count by it to seqeval."""
 
 import pytest
-from seqeval.metrics import f1_score
-from seqeval.scheme import BILOU, IOBES
 
 from adalayers.errors import BadInput
-from adalayers.tasks.metrics import token_scores
 from adalayers.tasks.schemes import scheme_of, scheme_or_runs
 
 
@@ -91,47 +88,3 @@ def test_classes_of_words_follow_none(tags):
 def test_tags_that_fit_no_scheme_are_named(tags, odd):
     with pytest.raises(BadInput, match=f"column 'tags'.*{odd}"):
         scheme_of(tags, "column 'tags'")
-
-
-def f1(gold: str, said: str, *tags: str) -> float:
-    scheme = scheme_of((*dict.fromkeys((*gold.split(), *said.split(), *tags)),))
-    return token_scores([gold.split()], [said.split()], scheme)["f1"]
-
-
-@pytest.mark.parametrize(
-    ("gold", "said", "wanted"),
-    [
-        ("B-X L-X O U-X", "B-X L-X O U-X", 1.0),
-        ("B-X I-X L-X O U-X", "B-X L-X I-X O U-X", 1 / 2),  # of U-X and B-X L-X one is right
-        ("B-X L-X U-X", "B-X I-X U-X", 2 / 3),  # what does not end is no entity
-        ("B-X L-X U-X O", "L-X L-X U-X I-X", 2 / 3),  # nor is what does not begin
-        ("U-X U-X", "B-X L-X", 0.0),
-    ],
-)
-@pytest.mark.parametrize(
-    ("theirs", "form", "last", "single"),
-    [(BILOU, "{0}-{1}", "L", "U"), (IOBES, "{0}-{1}", "E", "S"), (IOBES, "{1}_{0}", "E", "S")],
-)
-def test_strict_schemes_count_whole_entities_as_seqeval_does(gold, said, wanted, theirs, form, last, single):
-    letters = {"B": "B", "I": "I", "L": last, "U": single}
-
-    def renamed(tags: str, form: str) -> str:
-        return " ".join(tag if tag == "O" else form.format(letters[tag[0]], tag[2:]) for tag in tags.split())
-
-    usual = [[renamed(tags, "{0}-{1}").split()] for tags in (gold, said)]
-    assert f1_score(*usual, mode="strict", scheme=theirs) == pytest.approx(wanted)
-    every = spelt(f"BI{last}{single}", form, "X")
-    assert f1(renamed(gold, form), renamed(said, form), *every) == pytest.approx(wanted)
-
-
-@pytest.mark.parametrize(
-    ("gold", "said", "wanted"),
-    [
-        ("I-X I-X O", "I-X I-X O", 1.0),
-        ("I-X B-X O", "I-X I-X O", 0.0),  # IOB1: B divides two entities
-        ("I-X B-X O", "B-X B-X O", 1.0),
-        ("B-X I-X I-Y", "B-X I-X B-Y", 1.0),
-    ],
-)
-def test_io_and_iob_are_scored_as_conlleval_does(gold, said, wanted):
-    assert f1(gold, said, "O", "B-X", "I-X") == f1_score([gold.split()], [said.split()]) == wanted
