@@ -45,16 +45,6 @@ class Scheduler:
             i for i, end in enumerate(itertools.accumulate(shares)) if place < end or i == len(shares) - 1
         )
 
-    def finishing(self, epochs: int) -> float:
-        """Return about which share of trials is trained to the end.
-
-        More than a third goes on from a rung, for while few have been there it is one in two.
-        """
-        brackets = self.of(epochs)
-        return sum(share * 0.4 ** len(rungs) for share, rungs in brackets) / sum(
-            share for share, _ in brackets
-        )
-
 
 def _hyperband(rungs: Rungs) -> list[tuple[float, Rungs]]:
     """Return a bracket that begins at each rung, and one without any: each costs about the same (Li et al. 2018)."""

@@ -5,13 +5,15 @@ from __future__ import annotations
 import fnmatch
 import shutil
 import time
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from adalayers.console.progress import duration, show, size
-from adalayers.errors import BadInput, CannotWrite
+from adalayers.errors import BadInput, CannotWrite, local_path
 from adalayers.features.store import META, PROGRESS, USED, checked, reading, try_exclusive
+from adalayers.storage.cache_folder import default_cache
 
 
 @dataclass(frozen=True)
@@ -37,52 +39,50 @@ class CacheEntry:
         return self.folder.name
 
 
-@dataclass(frozen=True, kw_only=True)
-class Removal:
-    """What to remove.
+def list_or_remove(
+    cache_dir: str | None = None,
+    names: Sequence[str] = (),
+    keep_gb: float | None = None,
+    dry_run: bool = False,
+) -> None:
+    """Print the stores in a cache, or remove some of them.
 
-    Attributes:
-        names: Names of stores, or patterns with * and ?.
-        keep_gb: Those used longest ago, until so many gigabytes are left.
+    Args:
+        cache_dir: The cache; None: the user's own.
+        names: Names of stores to remove, or patterns with * and ?.
+        keep_gb: Remove those used longest ago, until so many gigabytes are left.
         dry_run: Say what would be removed, and leave it.
-    """
-
-    names: tuple[str, ...] = ()
-    keep_gb: float | None = None
-    dry_run: bool = False
-
-
-def list_or_remove(root: Path, removal: Removal) -> None:
-    """Print the stores below `root`, or remove those that `removal` names.
 
     Raises:
-        BadInput: If a limit is below 0, no store has such a name, or `root` is a file.
+        BadInput: If a limit is below 0, no store has such a name, or the cache is a file.
     """
-    if removal.keep_gb is not None and not removal.keep_gb >= 0:
-        raise BadInput(f"wanted --keep-gb of at least 0, got {removal.keep_gb:g}; raise it")
+    root = local_path(cache_dir, "--cache-dir") if cache_dir else default_cache()
+    if keep_gb is not None and not keep_gb >= 0:
+        raise BadInput(f"wanted --keep-gb of at least 0, got {keep_gb:g}; raise it")
     if root.exists() and not root.is_dir():
         raise BadInput(f"wanted the folder of the feature store, {root} is a file; name another --cache-dir")
     stores = entries(root)
-    if not removal.names and removal.keep_gb is None:
+    if not names and keep_gb is None:
         for entry in stores:
             show(_described(entry))
         show(f"{len(stores)} stores, {size(sum(entry.bytes for entry in stores))}, in {root}")
         return
-    chosen = _chosen(stores, removal)
-    if removal.names and not chosen:
-        names = ", ".join(entry.name for entry in stores) or "none"
+    chosen = [entry for entry in stores if any(fnmatch.fnmatchcase(entry.name, name) for name in names)]
+    if names and not chosen:
+        known = ", ".join(entry.name for entry in stores) or "none"
         raise BadInput(
-            f"wanted stores named {' '.join(removal.names)}, {root} holds {names}; adalayers cache lists them"
+            f"wanted stores named {' '.join(names)}, {root} holds {known}; adalayers cache lists them"
         )
+    left = [entry for entry in stores if entry not in chosen]
+    while keep_gb is not None and sum(entry.bytes for entry in left) > keep_gb * 1e9:
+        chosen.append(left.pop())
     freed = 0
     for entry in chosen:
-        if removal.dry_run:
-            show(f"would remove {entry.name}, {size(entry.bytes)}")
-        elif _remove(entry):
-            freed += entry.bytes
-            show(f"removed {entry.name}, {size(entry.bytes)}")
-        else:
+        if not dry_run and not _remove(entry):
             show(f"left {entry.name}: another process computes or reads it")
+            continue
+        freed += 0 if dry_run else entry.bytes
+        show(f"{'would remove' if dry_run else 'removed'} {entry.name}, {size(entry.bytes)}")
     show(f"{size(freed)} freed")
 
 
@@ -103,16 +103,6 @@ def _entry(folder: Path) -> CacheEntry:
         about=about,
         damage=damage,
     )
-
-
-def _chosen(stores: list[CacheEntry], removal: Removal) -> list[CacheEntry]:
-    """Return those of the stores, last used first, that one of the rules takes."""
-    left = [
-        entry for entry in stores if not any(fnmatch.fnmatchcase(entry.name, name) for name in removal.names)
-    ]
-    while removal.keep_gb is not None and sum(entry.bytes for entry in left) > removal.keep_gb * 1e9:
-        left.pop()
-    return [entry for entry in stores if entry not in left]
 
 
 def _remove(entry: CacheEntry) -> bool:
@@ -147,9 +137,9 @@ def _described(entry: CacheEntry) -> str:
         what = f"damaged ({entry.damage}): the next study that needs it computes it again"
     else:
         pooling = about.get("key", {}).get("pooling")
-        kept = f"one vector of each ({pooling})" if pooling else f"{about.get('tokens', '?')} tokens"
+        kept = f"one vector of each ({pooling})" if pooling else f"{about['tokens']} tokens"
         what = (
-            f"{about.get('dataset', '?')} {about.get('split', '?')}, {about.get('examples', '?')} sequences, {kept}, "
-            f"{about.get('stored_as', '?')}; from {about.get('path', '?')}: {about.get('splits', '?')}"
+            f"{about['dataset']} {about['split']}, {about['examples']} sequences, {kept}, {about['stored_as']}; "
+            f"from {about['path']}: {about['splits']}"
         )
     return f"{entry.name}  {size(entry.bytes)}, used {ago} ago  {what}"

@@ -15,7 +15,7 @@ from torch import Tensor
 from adalayers.backbones.loading import weight_bytes
 from adalayers.backbones.pretrained import bytes_per_parameter, weights
 from adalayers.command.flags import Flags
-from adalayers.comparisons import FIRST, IMPORTANCES_FROM, IMPORTANCES_NAMED_FROM
+from adalayers.comparisons import FIRST
 from adalayers.config import TrialConfig
 from adalayers.console.progress import duration
 from adalayers.data.feature_choice import (
@@ -31,12 +31,10 @@ from adalayers.data.trial_data import SplitData
 from adalayers.errors import BadInput
 from adalayers.escaping import visible
 from adalayers.models.model import FusionModel
-from adalayers.request import StudyRequest
-from adalayers.results.files import FINISHED, RATES, TRIALS, read_trials
+from adalayers.results.files import FINISHED, TRIALS, read_trials
 from adalayers.results.study_file import splits_in_words
-from adalayers.schedulers import SCHEDULERS
 from adalayers.states import State
-from adalayers.study import PlannedSearch, Study
+from adalayers.study import Study
 from adalayers.tasks.task import Task
 from adalayers.tensors.ragged import ragged_index
 from adalayers.training.trainer import Diverged, train
@@ -54,6 +52,7 @@ LARGE = 1_000_000_000
 def describe(study: Study, case: Case, flags: Flags) -> str:
     """Return what a study would run and at most about what it would cost on this machine as it is now."""
     prepared, plan, request, resources = case.prepared, case.plan, flags.study, flags.resources
+    source, task = prepared.source, prepared.task
     searches = plan.searches if request.trials else []
     arms = [] if plan.tuned_only and searches else plan.arms
     here = torch.cuda.device_count()
@@ -63,98 +62,69 @@ def describe(study: Study, case: Case, flags: Flags) -> str:
         prepared, flags.features, flags.cache_dir, gpus_per_trial=resources.gpus_per_trial
     )
     missing, live = not_stored(prepared, flags.cache_dir), features.mode == "live"
+    searched = sum(max(request.trials, search.min_trials) for search in searches)
+    planned = [
+        *((search.base, max(request.trials, search.min_trials) + request.seeds) for search in searches),
+        *((arm.config, request.seeds) for arm in arms),
+        *((arm.config, len(request.rates)) for arm in plan.arms),
+    ]
+    total = sum(n for _, n in planned)
     # Which trials of others it takes is not known before arms have tried their rates.
     elsewhere = case.trained_elsewhere(environment(prepared, features, plan).software).ids
     taken = 0 if request.rates else len(elsewhere)
-    bases, of_arms = [search.base for search in searches], [arm.config for arm in arms]
-    planned = {
-        "search": sum(max(request.trials, search.min_trials) for search in searches),
-        RATES: len(request.rates) * len(plan.arms),
-        "confirm": request.seeds * (len(arms) + len(searches)),
-    }
-    left = _left(case, flags, planned)
-    left["confirm"] = max(0, left["confirm"] - taken)
-    forward, each = _seconds(prepared, [*bases, *of_arms], live=live)
+    done = min(total, _done(case, flags, total))
+    left = max(0, total - done - taken)
+    forward, each = _seconds(prepared, [config for config, _ in planned], live=live)
     passes = 0.0 if live else forward * padded_tokens(missing)
     # Arms are confirmed seed by seed: those that are left cost what all of them do, on average.
-    trials = left["search"] * _mean(each, bases)
-    trials += (left[RATES] + left["confirm"]) * _mean(each, of_arms or bases)
-    extraction = (
+    trials = left * sum(n * each[config] for config, n in planned) / max(1, total)
+    memory = concurrency * (WORKER_BYTES + (weight_bytes(source) if live else 0))
+    sizes = ", ".join(f"{name} {len(split)}" for name, split in task.splits.items())
+    there = f"{len(prepared.encoded) - len(missing)} of {len(prepared.encoded)} splits are there already"
+    bests = f"the bests of {len(searches)} searches" if len(searches) > 1 else "the best of the search"
+    confirmed = [*([str(len(arms))] if arms else []), *([bests] if searches else [])]
+    too_few = f"; a verdict takes {FIRST} seeds" if request.seeds < FIRST else ""
+    states = (
         f"hidden states {duration(passes)}"
         if forward
         else "without the base model's passes, as it is not loaded"
     )
-    source, splits = prepared.source, prepared.task.splits
-    examples = ", ".join(f"{name} {len(split)}" for name, split in splits.items())
-    bests = [f"the bests of {len(searches)} searches" if len(searches) > 1 else "the best of the search"]
-    confirmed_arms = " and ".join([*([str(len(arms))] if arms else []), *(bests if searches else [])])
-    there = f"{len(prepared.encoded) - len(missing)} of {len(prepared.encoded)} splits are there already"
-    memory = concurrency * (WORKER_BYTES + (weight_bytes(source) if live else 0))
-    total, to_run = sum(planned.values()), sum(left.values())
     lines = {
         "backbone": f"{backbone_line(prepared)}; from {source.folder}",
-        "data": data_line(prepared.task),
-        "task": task_line(prepared.task),
-        "examples": f"{examples}; {prepared.n_tokens} tokens, at most {prepared.request.max_length} a text",
+        "data": data_line(task),
+        "task": task_line(task),
+        "examples": f"{sizes}; {prepared.n_tokens} tokens, at most {prepared.request.max_length} a text",
         "cut": _cut(prepared.truncated),
-        "search": _search_line(
-            request, searches, planned["search"], importances="importances" in study.page.parts
-        ),
+        "search": f"{searched} trials by {request.search}, {request.scheduler}" if searches else "",
         "rates": f"{len(request.rates)} for each of {len(plan.arms)} arms" if request.rates else "",
-        "arms": f"{confirmed_arms}, {request.seeds} seeds each"
-        + (f"; a verdict takes {FIRST} seeds" if request.seeds < FIRST else ""),
+        "arms": f"{' and '.join(confirmed)}, {request.seeds} seeds each{too_few}",
         "dropped": "; ".join(f"{name}: {reason}" for name, reason in plan.dropped),
-        "trials": f"{total}, {total - to_run - taken} done"
-        + (f", {taken} taken from other studies" if taken else ""),
+        "trials": f"{total}, {done} done" + (f", {taken} taken from other studies" if taken else ""),
         "cache": f"{prepared.store_bytes / 1e6:.0f} MB in {flags.cache_dir}, all of test among it unless "
         f"--test-examples caps it; {there}",
         "features": f"{features.mode}: {features.why}; of each text {source.pooling or 'every token'}",
         "memory": f"about {memory / 1e9:.1f} GB for {concurrency} trials at a time; hidden states are shared",
         "disk": f"{missing_bytes(prepared, flags.cache_dir) / 1e6:.0f} MB of hidden states to come",
-        "time": f"{extraction}; a trial at most {duration(max(each.values()))}; "
-        f"{to_run} trials left, each with all its epochs: in all at most about "
-        f"{duration(FIXED_SECONDS + passes + trials / concurrency)}, as busy as this machine is now",
+        "time": f"{states}; a trial at most {duration(max(each.values()))}; {left} trials left, each with all its "
+        f"epochs: in all at most about {duration(FIXED_SECONDS + passes + trials / concurrency)}, as busy as this "
+        "machine is now",
         "GPU-hours": f"at most {gpus * trials / 3600:.1f}, at the speed of this machine's CPU"
         if gpus
         else "none: trials run on CPUs",
     }
-    title = f"{source.name} ({source.layers} layers of width {source.width}) on {prepared.task.name}"
+    title = f"{source.name} ({source.layers} layers of width {source.width}) on {task.name}"
     return "\n".join([title, *(f"  {name:<12}{text}" for name, text in lines.items() if text)])
 
 
-def _left(case: Case, flags: Flags, planned: Mapping[str, int]) -> dict[str, int]:
-    """Return how many of the planned trials of each kind are at most left to run."""
+def _done(case: Case, flags: Flags, total: int) -> int:
+    """Return how many trials have ended; all `total` of a study that has finished with what is asked for."""
     before, request = case.before.request, flags.study
     if flags.fresh or not case.folder.exists(TRIALS):
-        return dict(planned)
-    if case.before.runs.state == "finished" and (before.trials, before.seeds) == (
-        request.trials,
-        request.seeds,
-    ):
-        return dict.fromkeys(planned, 0)
-    rows = read_trials(case.folder)
-    rows = rows[rows["status"].isin(FINISHED)]
-    done = rows["stage"].where(rows["search"] != RATES, RATES).value_counts()
-    return {kind: max(0, n - int(done.get(kind, 0))) for kind, n in planned.items()}
-
-
-def _mean(seconds: Mapping[TrialConfig, float], configs: Sequence[TrialConfig]) -> float:
-    return sum(seconds[config] for config in configs) / max(1, len(configs))
-
-
-def _search_line(
-    request: StudyRequest, searches: Sequence[PlannedSearch], trials: int, *, importances: bool
-) -> str:
-    """Return what is searched, and whether so many trials are enough for the page, which may ask for `importances`."""
-    if not searches:
-        return ""
-    line = f"{trials} trials by {request.search}, {request.scheduler}"
-    finishing = SCHEDULERS[request.scheduler].finishing(searches[0].base.epochs)
-    completed = round(1 + finishing * (request.trials - 1))  # the first at a rung goes on
-    wanted = IMPORTANCES_NAMED_FROM if importances else IMPORTANCES_FROM
-    if completed >= wanted or len(searches) > 1:
-        return line
-    return f"{line}; about {completed} are trained to the end, which hyperparameters matter takes {wanted}"
+        return 0
+    same = (before.trials, before.seeds) == (request.trials, request.seeds)
+    if same and case.before.runs.state == "finished":
+        return total
+    return int(read_trials(case.folder)["status"].isin(FINISHED).sum())
 
 
 def backbone_line(prepared: Prepared) -> str:
@@ -208,17 +178,16 @@ def _cut(truncated: Mapping[str, Mapping[str, int]]) -> str:
 
 
 class _InMemory:
-    """Hidden states of a few sequences, held in memory."""
+    """Random numbers as hidden states of a few sequences, one tensor for all: a large base model's fill the memory."""
 
-    def __init__(self, offsets: np.ndarray, states: dict[State, Tensor]):
-        self._offsets, self._states = offsets, states
-        self.lengths = np.diff(offsets)
+    def __init__(self, lengths: np.ndarray, width: int):
+        self.lengths, self._offsets = lengths, np.concatenate([[0], np.cumsum(lengths)])
+        self._rows = torch.randn(int(self._offsets[-1]), width, generator=torch.Generator().manual_seed(0))
 
     def read(
         self, examples: np.ndarray, states: Sequence[State], device: torch.device
     ) -> dict[State, Tensor]:
-        rows = torch.from_numpy(ragged_index(self._offsets, examples))
-        return {state: self._states[state][rows] for state in states}
+        return dict.fromkeys(states, self._rows[torch.from_numpy(ragged_index(self._offsets, examples))])
 
 
 def _seconds(
@@ -226,12 +195,16 @@ def _seconds(
 ) -> tuple[float, dict[TrialConfig, float]]:
     """Return how long the backbone's pass takes for a token, and a trial of each configuration with all its epochs.
 
-    Of configurations that do the same work one is timed. A backbone that is not loaded takes no time.
+    A trial's time depends on shapes alone: of configurations that do the same work one is timed. A backbone that is not
+    loaded takes no time.
     live: whether each epoch takes a pass of the backbone
     """
-    sample = _sample(prepared, max(SAMPLE, 2 * max(config.batch_size for config in configs)))
+    whole = prepared.data("live").splits["train"]
+    most = max(SAMPLE, 2 * max(config.batch_size for config in configs))
+    chosen = np.random.default_rng(0).permutation(len(whole))[:most]
+    lengths = np.ones(len(chosen), int) if prepared.source.pooling else whole.features.lengths[chosen]
+    sample = whole.subset(chosen, _InMemory(lengths, prepared.source.width))
     forward = time_backbone(prepared, torch.device("cpu")) if _timed(prepared) else 0.0
-    tokens_per_example = prepared.data("live").splits["train"].features.lengths.mean()
     train, validation = (len(prepared.task.splits[name]) for name in ("train", "validation"))
     timed: dict[Any, float] = {}
     taken = {}
@@ -240,23 +213,11 @@ def _seconds(
         key = config.fusion, config.base_model, config.batch_size, n_parameters
         if key not in timed:
             timed[key] = _seconds_per_example(prepared, sample, config)
-        each = timed[key] + live * forward * tokens_per_example
+        each = timed[key] + live * forward * whole.features.lengths.mean()
         # An evaluation has no backward pass.
         examples = 0.75 * min(config.train_examples or train, train) + 0.25 * validation
         taken[config] = config.epochs * examples * each
     return forward, taken
-
-
-def _sample(prepared: Prepared, most: int) -> SplitData:
-    """Return training examples with random numbers as hidden states: a trial's time depends on shapes alone."""
-    whole = prepared.data("live").splits["train"]
-    chosen = np.random.default_rng(0).permutation(len(whole))[:most]
-    lengths = np.ones(len(chosen), int) if prepared.source.pooling else whole.features.lengths[chosen]
-    offsets = np.concatenate([[0], np.cumsum(lengths)])
-    generator, shape = torch.Generator().manual_seed(0), (int(offsets[-1]), prepared.source.width)
-    # One for all states: those of a large base model would fill the memory.
-    states = dict.fromkeys(prepared.source.states, torch.randn(shape, generator=generator))
-    return whole.subset(chosen, _InMemory(offsets, states))
 
 
 def _seconds_per_example(prepared: Prepared, sample: SplitData, config: TrialConfig) -> float:
@@ -273,8 +234,7 @@ def _seconds_per_example(prepared: Prepared, sample: SplitData, config: TrialCon
         train(short, data, seed=0, on_evaluation=lambda evaluation: ends.append(time.monotonic()))
     except Diverged as error:
         raise BadInput(
-            f"wanted settings that can be timed, those of the study diverge within a few steps ({error}); change what "
-            "--set fixes"
+            f"wanted settings that can be timed, got some that diverge ({error}); change --set"
         ) from error
     finally:
         torch.set_num_threads(threads)

@@ -38,12 +38,11 @@ def default_uri(output: Folder) -> str:
         return uri
     if not output.is_local:
         return "none"
-    path = output.path("mlflow.db")
-    _require_plain(str(path))
-    if path.is_symlink():
+    path = str(output.path("mlflow.db"))
+    if odd := sorted({*path} & {*"?#%"}):  # MLflow reads it as part of an address
         raise BadInput(
-            f"wanted a database of our own at {path}, it is a link; remove it, or name the database that it points to "
-            "with --tracking-uri sqlite:///<path>"
+            f"wanted MLflow's database at a path without {' and '.join(odd)}, got {path}; name another --output, or "
+            "give --tracking-uri (none turns MLflow off)"
         )
     return f"sqlite:///{path}"
 
@@ -52,44 +51,22 @@ def check_uri(uri: str) -> None:
     """Check a tracking URI before anything runs.
 
     Raises:
-        BadInput: It is none, a folder, or names a database of which nothing would stay, or stay elsewhere.
+        BadInput: It is none, a folder, or names a database of which nothing would stay.
     """
+    why = ""
     try:
-        scheme = urlsplit(uri).scheme
+        if urlsplit(uri).scheme in ("", "file") and uri not in ("none", "databricks"):
+            allowed = os.environ.get("MLFLOW_ALLOW_FILE_STORE", "").lower() in ("true", "1")
+            why = "" if allowed else "a folder, which MLflow takes where MLFLOW_ALLOW_FILE_STORE=true alone"
+        elif uri.startswith("sqlite") and ((path := SQLITE.match(uri)) is None or path["path"] == ":memory:"):
+            why = "which is gone with the process"
     except ValueError as error:
+        why = str(error)
+    if why:
         raise BadInput(
-            f"wanted an MLflow tracking URI, got {redacted(uri)!r} ({error}); see --tracking-uri"
-        ) from None
-    if scheme in ("", "file") and uri not in ("none", "databricks") and not _allows_files():
-        raise BadInput(
-            f"wanted a database or a server for MLflow, got {redacted(uri)!r}, a folder, which MLflow no longer takes; "
-            "give --tracking-uri sqlite:///mlflow.db (`mlflow migrate-filestore --source FOLDER --target "
-            "sqlite:///mlflow.db` moves what is there), or set MLFLOW_ALLOW_FILE_STORE=true"
-        )
-    if not uri.startswith("sqlite"):
-        return
-    match = SQLITE.match(uri)
-    path = match["path"] if match else ""
-    if path in ("", ":memory:"):
-        raise BadInput(
-            f"wanted a file as MLflow's database, got {redacted(uri)!r}, which is gone with the process; give "
-            "--tracking-uri sqlite:///<path of a file>"
-        )
-    if os.path.isdir(path):
-        raise BadInput(f"wanted a file as MLflow's database, {path} is a folder; name a file in it")
-    _require_plain(path)
-
-
-def _allows_files() -> bool:
-    return os.environ.get("MLFLOW_ALLOW_FILE_STORE", "").lower() in ("true", "1")
-
-
-def _require_plain(path: str) -> None:
-    """Raise `BadInput` for a path that MLflow, which reads it as part of an address, takes for another one."""
-    if odd := sorted({*path} & {*"?#%"}):
-        raise BadInput(
-            f"wanted MLflow's database at a path without {' and '.join(odd)}, got {path}; name another --output, or "
-            "give --tracking-uri (none turns MLflow off)"
+            f"wanted an MLflow tracking URI, the address of a server or a file as MLflow's database, got "
+            f"{redacted(uri)!r}, {why}; give --tracking-uri sqlite:///<path of a file> (`mlflow migrate-filestore` "
+            "moves what a folder has)"
         )
 
 

@@ -24,17 +24,13 @@ from __future__ import annotations
 
 import contextlib
 import logging
-import os
 import re
 import shlex
 import tempfile
-import threading
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
-from urllib.parse import urlsplit
-from urllib.request import url2pathname
 
 import pandas as pd
 
@@ -52,21 +48,12 @@ from adalayers.results.files import (
     read_trials,
 )
 from adalayers.results.frames import StudyResults
+from adalayers.results.palette import COLOURS
 from adalayers.results.study_file import StudyFile, read_study
 from adalayers.storage.folder import Folder
 from adalayers.storage.lock import own_lock
 from adalayers.storage.redaction import clean, redacted
-from adalayers.tracking.values import (
-    Trial,
-    colours,
-    data_params,
-    flat,
-    in_symbols,
-    mlflow_name,
-    run_name,
-    runs_view,
-    symbols,
-)
+from adalayers.tracking import values
 
 logger = logging.getLogger(__name__)
 
@@ -75,10 +62,6 @@ _CUT_SHORT = ("interrupted", "time is up")
 _ARTIFACTS = (REPORT, "details.md", CLAIMS, "contrasts.json", TRIALS, STUDY)
 _ARTIFACT_FOLDERS = ("figures", BEST)
 _READABLE = (".md", ".json", ".csv")
-
-# What every MLflow server accepts; newer ones accept more.
-_BATCH_ENTRIES = 1000
-_BATCH_PARAMS = 100
 _NOTE, _MOST_RUNS = 4000, 50_000
 
 KIND = {"mlflow.experimentKind": "custom_model_development"}
@@ -99,21 +82,22 @@ class Session:
     def __init__(self, uri: str, *, experiment: str, run_name: str, study_key: str):
         environ.set_defaults()
         from mlflow import MlflowClient
+        from mlflow.utils.logging_utils import suppress_logs_in_thread
 
+        self._quiet = suppress_logs_in_thread
         self._artifacts: Path | None = None
         alone: contextlib.AbstractContextManager[Any] = contextlib.nullcontext()
         if (sqlite := SQLITE.match(uri)) is not None:
             database = Path(sqlite["path"]).absolute()
-            beside = database.parent
+            database.parent.mkdir(parents=True, exist_ok=True)
             # Two studies that begin at once would both make its tables.
-            alone = own_lock(beside / f".{database.name}.lock", timeout=120)
-            beside.mkdir(parents=True, exist_ok=True)
+            alone = own_lock(database.with_name(f".{database.name}.lock"), timeout=120)
             # MLflow's own default is a folder in the working directory.
-            self._artifacts = beside / "mlartifacts"
+            self._artifacts = database.with_name("mlartifacts")
         self._arms: dict[str, str] = {}  # arm -> run
         self._written: dict[str, tuple[str, str]] = {}  # trial -> run, and its status in trials.csv
         self._study = StudyFile()
-        with alone, _quiet():
+        with alone, self._quiet():
             self._client = MlflowClient(tracking_uri=uri)
             self._key = study_key
             self._experiment = self._find_experiment(experiment)
@@ -130,9 +114,9 @@ class Session:
         Returns:
             The number of trials written.
         """
-        study = read_study(folder)
-        with _quiet():
-            self._describe(study)
+        self._study = read_study(folder)
+        with self._quiet():
+            self._describe()
             if not folder.exists(TRIALS):
                 return 0
             trials = read_trials(folder)
@@ -144,95 +128,96 @@ class Session:
             history, refused = _history(folder) if missing else pd.DataFrame(), []
             for row in missing:
                 try:
-                    self._write(Trial.from_row(row, history[history["trial_id"] == row["trial_id"]]))
+                    self._write(row, history[history["trial_id"] == row["trial_id"]])
                 except Exception as error:  # a trial that is refused does not hold up the others
                     if is_outage(error):
                         raise
                     refused.append(error)
             if last:
-                self._end(folder, study, trials)
+                self._end(folder, trials)
         if refused:
             raise refused[0]
         return len(missing)
 
-    def _describe(self, study: StudyFile) -> None:
+    def _describe(self) -> None:
         """Write what was asked, and on what, as params of the parent; what changed since as tags."""
-        from mlflow.entities import Param, RunTag
+        from mlflow.entities import Param
 
-        document = study.as_json()
-        texts = dict(flat({name: document[name] for name in ("request", "environment")}))
-        self._study = study
-        data = self._client.get_run(self._parent).data
-        params = [Param(name, text) for name, text in texts.items() if name not in data.params]
-        tags = [
-            RunTag(name, text)
-            for name, text in texts.items()
-            if data.tags.get(name, data.params.get(name, text)) != text
-        ]
-        tags += [RunTag(name, text) for name, text in _source(study).items() if data.tags.get(name) != text]
-        self._log_to_parent(params, tags)
-        self._client.set_experiment_tag(
-            self._experiment, VIEW + self._key, runs_view(self._key, study.request.metric)
-        )
+        document = self._study.as_json()
+        texts = values.as_params(values.flat({name: document[name] for name in ("request", "environment")}))
+        there = self._client.get_run(self._parent).data
+        params = [Param(name, text) for name, text in texts.items() if name not in there.params]
+        changed = {name: text for name, text in texts.items() if there.params.get(name, text) != text}
+        self._client.log_batch(self._parent, params=params)
+        self._tag_parent({**changed, **_source(self._study)})
+        view = values.runs_view(self._key, self._study.request.metric)
+        self._client.set_experiment_tag(self._experiment, VIEW + self._key, view)
+
+    def _tag_parent(self, tags: Mapping[str, str]) -> None:
+        from mlflow.entities import RunTag
+
+        self._client.log_batch(self._parent, tags=[RunTag(name, text) for name, text in tags.items()])
 
     def _create(
-        self,
-        kind: str,
-        name: str,
-        tags: Mapping[str, str] = {},
-        *,
-        parent: str = "",
-        begin: int | None = None,
+        self, kind: str, name: str, tags: Mapping[str, str], *, parent: str = "", begin: int | None = None
     ) -> str:
         tags = {**tags, **_source(self._study), "adalayers.kind": kind, "adalayers.study": self._key}
-        if colour := colours(self._study).get(tags.get("arm", "")):
-            tags["mlflow.runColor"] = colour
+        arms = [each.name for each in self._study.request.arms]
+        if (arm := tags.get("arm")) in arms:
+            tags["mlflow.runColor"] = COLOURS[arms.index(arm) % len(COLOURS)]
         tags |= {"mlflow.parentRunId": parent} if parent else {}
         run = self._client.create_run(self._experiment, start_time=begin, tags=tags, run_name=name)
         return str(run.info.run_id)
 
-    def _write(self, trial: Trial) -> None:
+    def _write(self, row: Mapping[str, Any], history: pd.DataFrame) -> None:
         """Write the run of a trial."""
         from mlflow.entities import Metric, Param
 
+        trial_id, status = str(row["trial_id"]), str(row["status"])
         end = int(time.time() * 1000)
-        begin = end - int(trial.seconds * 1000)
-        if run_id := self._written.get(trial.trial_id, ("", ""))[0]:
+        begin = end - int(1000 * (values.number(row.get("seconds")) or 0.0))
+        if run_id := self._written.get(trial_id, ("", ""))[0]:
             # Half written by a process that died, or of a trial that was tried again: params cannot be changed and
             # points would be doubled, so it is written from the start.
             self._client.delete_run(run_id)
-        parent, arm = self._parent, trial.tags.get("arm")
-        data, factors = data_params(self._study), symbols(self._study)
-        params = [Param(name, text) for name, text in {**data, **trial.params}.items()]
-        if arm and trial.tags.get("stage") == "confirm":
+        parent, name, data = self._parent, f"search {trial_id}", values.data_params(self._study)
+        params = {name: Param(name, text) for name, text in {**data, **values.params_of(row)}.items()}
+        said = {
+            name: values.text(row.get(name))[: values.TAG_LENGTH]
+            for name in ("stage", "arm", "status", "error")
+        }
+        tags = {"adalayers.trial_id": trial_id} | {name: text for name, text in said.items() if text}
+        if said["stage"] == "confirm" and (arm := said["arm"]):
+            of_arm = values.in_symbols(arm, self._study)
+            name = f"{of_arm} seed {values.text(row.get('seed')):0>3}"  # runs stand by arm and seed
             if arm not in self._arms:
-                name = in_symbols(arm, factors)
-                self._arms[arm] = self._create("arm", name, {"arm": arm}, parent=parent, begin=begin)
-                shared = [param for param in params if param.key in trial.of_arm or param.key in data]
-                self._client.log_batch(self._arms[arm], params=shared[:_BATCH_PARAMS], synchronous=True)
+                self._arms[arm] = self._create("arm", of_arm, {"arm": arm}, parent=parent, begin=begin)
+                alike = {
+                    *data,
+                    "arm",
+                    "fusion",
+                    *(key.removeprefix("config/") for key in row if "config/" in key),
+                }
+                shared = [param for key, param in params.items() if key in alike]
+                self._client.log_batch(self._arms[arm], params=shared)
             parent = self._arms[arm]
-        name = run_name(trial, factors)
-        run_id = self._create("trial", name, trial.tags, parent=parent, begin=begin)
-        self._written[trial.trial_id] = (run_id, "")
-        metrics = [Metric(name, value, end, 0) for name, value in trial.finals.items()]
-        most = max((steps[-1] for steps, _ in trial.series.values()), default=0) or 1
-        for name, (steps, values) in trial.series.items():
+        run_id = self._create("trial", name, tags, parent=parent, begin=begin)
+        self._written[trial_id] = (run_id, "")
+        metrics = [Metric(name, value, end, 0) for name, value in values.finals_of(row).items()]
+        series = values.series_of(history)
+        most = max((steps[-1] for steps, _ in series.values()), default=0) or 1
+        for name, (steps, points) in series.items():
             # history.parquet keeps no clock: the points are spread over the trial's time by their steps.
             times = begin + (end - begin) * steps // most
-            metrics += map(Metric, [name] * len(steps), values.tolist(), times.tolist(), steps.tolist())
-        while params or metrics:
-            room = _BATCH_ENTRIES - min(len(params), _BATCH_PARAMS)
-            self._client.log_batch(run_id, metrics[:room], params[:_BATCH_PARAMS], synchronous=True)
-            metrics, params = metrics[room:], params[_BATCH_PARAMS:]
-        self._client.set_terminated(run_id, RUN_STATUS[trial.status], end_time=end)
-        self._written[trial.trial_id] = (run_id, trial.status)
+            metrics += map(Metric, [name] * len(steps), points.tolist(), times.tolist(), steps.tolist())
+        self._client.log_batch(run_id, metrics, list(params.values()))
+        self._client.set_terminated(run_id, RUN_STATUS[status], end_time=end)
+        self._written[trial_id] = (run_id, status)
 
-    def _end(self, folder: Folder, study: StudyFile, trials: pd.DataFrame) -> None:
+    def _end(self, folder: Folder, trials: pd.DataFrame) -> None:
         """Write the folder's files and what the arms scored, and end the parent run."""
-        from mlflow.entities import Metric, RunTag
+        from mlflow.entities import Metric
 
-        numbers = {name: value for name, value in vars(study.runs).items() if isinstance(value, int | float)}
-        outcome = dict(flat({"runs": numbers, "trials": counts(trials)}))
         with tempfile.TemporaryDirectory(prefix="adalayers-") as staged:
             for name in _artifacts(folder):
                 target, content = Path(staged, name), folder.read_bytes(name)
@@ -240,55 +225,26 @@ class Session:
                 if name.endswith(_READABLE):
                     content = clean(content.decode(errors="replace")).encode()
                 target.write_bytes(content)
-            if self._artifacts:
-                self._refuse_links(self._artifacts, _artifacts(folder))
             self._client.log_artifacts(self._parent, staged)
-            if folder.exists(REPORT):
-                outcome["mlflow.note.content"] = Path(staged, REPORT).read_text(encoding="utf-8")[:_NOTE]
-        before = self._client.get_run(self._parent).data.tags
+            report = Path(staged, REPORT)
+            note = report.read_text(encoding="utf-8")[:_NOTE] if report.exists() else ""
+        runs = vars(self._study.runs).items()
+        numbers = {name: value for name, value in runs if isinstance(value, int | float)}
         # Trials that an earlier run left unfinished, say, have ended since.
-        outcome |= {name: "0" for name in before if name.startswith("trials/") and name not in outcome}
-        changed = [RunTag(name, text) for name, text in outcome.items() if before.get(name) != text]
-        self._log_to_parent([], changed)
+        before = self._client.get_run(self._parent).data.tags
+        outcome = {name: "0" for name in before if name.startswith("trials/")}
+        outcome |= values.as_params(values.flat({"runs": numbers, "trials": counts(trials)}))
+        self._tag_parent({**outcome, "mlflow.note.content": note} if note else outcome)
         results, now = StudyResults(folder), int(time.time() * 1000)
         for row in results.arms.to_dict("records"):
             if run_id := self._arms.get(str(row["arm"])):
                 score = f"{row['split']}/{results.study.request.metric}"
-                values = {
-                    score: row["mean"],
-                    f"{score} low": row["low"],
-                    f"{score} high": row["high"],
-                    "n": row["n"],
-                }
-                finite = {
-                    mlflow_name(name): float(value) for name, value in values.items() if not pd.isna(value)
-                }
-                metrics = [Metric(name, value, now, int(row["n"])) for name, value in finite.items()]
-                self._client.log_batch(run_id, metrics=metrics, synchronous=True)
+                told = {score: "mean", f"{score} low": "low", f"{score} high": "high", "n": "n"}
+                found = {values.mlflow_name(name): values.number(row[key]) for name, key in told.items()}
+                metrics = [Metric(name, x, now, int(row["n"])) for name, x in found.items() if x is not None]
+                self._client.log_batch(run_id, metrics)
                 self._client.set_terminated(run_id)
-        self._client.set_terminated(self._parent, _study_status(study, trials))
-
-    def _refuse_links(self, root: Path, names: Sequence[str]) -> None:
-        """Raise `BadInput` where a file of the parent run would be written outside `root`, which is beside a database.
-
-        A results folder may come from elsewhere, with links in it, or a database that names another machine's folders.
-        """
-        inside = Path(os.path.realpath(root.parent), root.name)
-        uri = urlsplit(self._client.get_run(self._parent).info.artifact_uri)
-        if uri.scheme not in ("", "file"):
-            return
-        for name in names:
-            target = Path(os.path.realpath(Path(url2pathname(uri.path), name)))
-            if not target.is_relative_to(inside):
-                raise BadInput(
-                    f"wanted MLflow's files below {inside}, {name} would be written to {target}; remove the link, or "
-                    "give another --tracking-uri"
-                )
-
-    def _log_to_parent(self, params: Sequence[Any], tags: Sequence[Any]) -> None:
-        for start in range(0, max(len(params), len(tags)), _BATCH_PARAMS):
-            part = slice(start, start + _BATCH_PARAMS)
-            self._client.log_batch(self._parent, params=params[part], tags=tags[part], synchronous=True)
+        self._client.set_terminated(self._parent, _study_status(self._study, trials))
 
     def _find_experiment(self, name: str) -> str:
         from mlflow.exceptions import MlflowException
@@ -320,7 +276,7 @@ class Session:
                 whole = run.info.status in RUN_STATUS.values()  # else it is only half written
                 self._written[trial_id] = run.info.run_id, tags.get("status", "") if whole else ""
         if not parents:
-            self._parent = self._create("study", run_name)
+            self._parent = self._create("study", run_name, {})
             return
         self._parent = parents[0].info.run_id
         if parents[0].info.status != "RUNNING":
@@ -375,25 +331,6 @@ def is_outage(error: Exception) -> bool:
     if isinstance(error, MlflowException):
         return error.error_code != "INVALID_PARAMETER_VALUE"
     return isinstance(error, (OSError, SQLAlchemyError))
-
-
-@contextlib.contextmanager
-def _quiet() -> Iterator[None]:
-    """Keep what MLflow logs on this thread off the terminal; what is logged on others goes through."""
-    here = threading.get_ident()
-
-    def elsewhere(record: logging.LogRecord) -> bool:
-        return record.thread != here
-
-    # MLflow's handlers serve mlflow, alembic and sqlalchemy; urllib3 warns of each retry on its own logger.
-    sources = [*logging.getLogger("mlflow").handlers, logging.getLogger("urllib3.connectionpool")]
-    for source in sources:
-        source.addFilter(elsewhere)
-    try:
-        yield
-    finally:
-        for source in sources:
-            source.removeFilter(elsewhere)
 
 
 def _source(study: StudyFile) -> dict[str, str]:

@@ -4,12 +4,11 @@ import json
 import re
 
 from adalayers.backbones import loading
-from adalayers.command.estimate import _search_line, backbone_line
+from adalayers.command.estimate import backbone_line
 from adalayers.command.main import main
 from adalayers.config import trial_config
 from adalayers.data.prepare import prepare
-from adalayers.request import DataRequest, StudyRequest
-from adalayers.study import PlannedSearch, Space
+from adalayers.request import DataRequest
 from studies import capacity
 from studies.backbones import STUDY
 from tests.helpers.studying import NoPages
@@ -42,20 +41,6 @@ def test_a_decoder_of_seven_billions_is_priced_from_its_config(tmp_path, monkeyp
     assert prepared.store_bytes == prepared.n_tokens * 34 * 4096 * 2
     some = prepared.reading([trial_config(hidden_states="layers:1,6,12")])
     assert some.store_bytes == prepared.n_tokens * 3 * 4096 * 2
-
-
-def test_whether_so_many_trials_can_answer_is_said():
-    def said(trials, scheduler, *, importances):
-        request, space = StudyRequest(trials=trials, scheduler=scheduler), Space({}, {}, {})
-        planned = [PlannedSearch(trial_config(), space)]
-        return _search_line(request, planned, trials, importances=importances)
-
-    of_asha = (
-        "14 trials by optuna, asha; about 2 are trained to the end, which hyperparameters matter takes 95"
-    )
-    assert said(14, "asha", importances=True) == of_asha
-    assert said(40, "fifo", importances=False) == "40 trials by optuna, fifo"
-    assert "about 40 are trained to the end" in said(40, "fifo", importances=True)
 
 
 def test_a_dry_run_needs_no_weights_and_says_that_it_estimates(tmp_path, capsys):

@@ -87,8 +87,6 @@ def test_hyperband_ranks_trials_of_one_bracket_and_one_has_no_rungs():
 def test_fifo_stops_none():
     fifo = searching("fifo")
     assert decisions(fifo) == TrialScheduler.CONTINUE
-    assert [SCHEDULERS[name].finishing(EPOCHS) for name in ("fifo", "asha")] == [1.0, pytest.approx(0.16)]
-    assert 0.16 < SCHEDULERS["hyperband"].finishing(EPOCHS) < 1
 
 
 @pytest.mark.parametrize("on_gpu", [True, False])

@@ -1,18 +1,22 @@
-"""adalayers list: the studies in a results folder, how each stands, and how long it has still to run."""
+"""What is done with a results folder: adalayers list, export, sync, and inspect of a trained task."""
 
 from __future__ import annotations
+
+from typing import Literal
 
 from adalayers.console.progress import duration, show
 from adalayers.errors import BadInput
 from adalayers.results.files import TRIALS, read_trials
-from adalayers.results.frames import find_studies
+from adalayers.results.frames import StudyResults, find_studies
 from adalayers.results.study_file import StudyFile, read_study
 from adalayers.storage.folder import Folder
 from adalayers.storage.lock import is_driven
+from adalayers.storage.redaction import redacted
 
 
-def list_results(root: Folder) -> None:
-    """Print a line per study in or below `root`: its state, its arms, its trials, and about the time left."""
+def list_results(folder: str) -> None:
+    """Print a line per study in or below a folder: its state, its arms, its trials, and about the time left."""
+    root = Folder(folder)
     try:
         folders = find_studies(root) if root.exists() else []
     except BadInput:
@@ -52,3 +56,28 @@ def _left(study: StudyFile, done: int) -> str:
     if runs.state == "finished" or left <= 0 or not done or not runs.concurrency:
         return ""
     return f"about {duration(left * runs.training_seconds / done / runs.concurrency)}"
+
+
+def export(folder: str, form: Literal["latex", "csv", "json"]) -> None:
+    """Print a study's tables for a paper."""
+    from adalayers.results.export import export
+
+    print(export(StudyResults(folder), form), end="")
+
+
+def sync(folder: str, tracking_uri: str | None = None) -> None:
+    """Mirror a results folder to MLflow."""
+    from adalayers.tracking.mirror import default_uri, sync
+
+    results = Folder(folder)
+    uri = tracking_uri or default_uri(results.parent().parent())
+    written = sync(results, uri)
+    show(f"{written} trials written to MLflow at {redacted(uri)}; those already there were left as they are")
+
+
+def inspect(folder: str) -> None:
+    """Print what a trained task is, and what it costs."""
+    from adalayers.deploy.model_card import description
+    from adalayers.deploy.task import TrainedTask
+
+    show(description(TrainedTask.from_pretrained(folder).model))
