@@ -8,14 +8,16 @@ does; the published scores are those of the code.
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+import tomllib
+from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
 from adalayers.states import Settings
 
 Reading = Literal["as-written", "as-released"]
 READINGS: tuple[Reading, ...] = ("as-written", "as-released")
+_FILE = Path(__file__).with_suffix(".toml")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -122,107 +124,12 @@ class PublishedMix(NamedTuple):
         return f"{values}: a step of {self.values['alpha'] * self.values['mix_lr']:.3g}"
 
 
-ROBERTA: dict[str, Any] = {
-    "base_model": "roberta-large",
-    "layers": 24,
-    "width": 1024,
-    "max_length": 512,
-    "states": "embeddings and layers 1 to 23",
-}
-BART: dict[str, Any] = {
-    "base_model": "bart-large-cnn",
-    "layers": 12,
-    "width": 1024,
-    "max_length": 1024,
-    "states": "embeddings and layers 1 to 12",
-}
-"""Base models, what the released code reads of them, and where it cuts a text."""
+def _setup(run: dict[str, Any], **setup: Any) -> SetUp:
+    classes = tuple(ClassScore(**score) for score in run.pop("classes", ()))
+    return SetUp(run=Published(**run, classes=classes), **setup)
 
 
-def _setup(
-    head: Literal["sequence", "token"], n_outputs: int, dropout: float, config: Mapping[str, Any], **run: Any
-) -> SetUp:
-    """Return a set-up for RoBERTa-large; dropout: of the released configuration."""
-    config = {"mix": "learned", "lr": 1e-4, "class_weights": "none", **config}
-    published = Published(config=config, selects="f1_macro", precision="mixed, float16", **ROBERTA, **run)
-    return SetUp(head=head, n_outputs=n_outputs, released_dropout=dropout, run=published)
-
-
-def _with_bart(setup: SetUp, score: float, dropout: float, config: Mapping[str, Any], **run: Any) -> SetUp:
-    """Return the set-up of the same dataset for BART."""
-    config = {**setup.run.config, **config}
-    return replace(
-        setup,
-        released_dropout=dropout,
-        run=replace(setup.run, **BART, score=score, config=config, classes=(), **run),
-    )
-
-
-_IMDB = _setup(
-    head="sequence",
-    n_outputs=2,
-    dropout=0.3,
-    config={"alpha": 70.0, "entropy_weight": 0.0, "cutoff": 5e-3, "positions": False, "heads": 16, "k": 64}
-    | {"lr_patience": 5, "patience": 10, "batch_size": 1200, "epochs": 128}
-    | {"weight_decay": 1e-3, "dropout": 3e-2},
-    source="Dremov 2024, figure 7",
-    dataset="imdb",
-    metric="accuracy",
-    score=0.961,
-    parameters=1.59e6,
-    recomputed=1_589_658,
-    examples={"train": 22_500, "test": 25_000},
-)
-_COLA = _setup(
-    head="sequence",
-    n_outputs=2,
-    dropout=0.3,
-    config={"alpha": 64.0, "entropy_weight": 0.0, "cutoff": 1e-2, "positions": True, "heads": 8, "k": 64}
-    | {"lr_patience": 25, "patience": 30, "batch_size": 600, "epochs": 256}
-    | {"weight_decay": 0.0, "dropout": 3e-2},
-    source="Dremov 2024, figure 11",
-    dataset="cola",
-    metric="accuracy",
-    score=0.836,
-    parameters=1.59e6,
-    recomputed=1_589_658,
-    examples={"train": 7_695, "test": 1_043},
-)
-_CONLL = _setup(
-    head="token",
-    n_outputs=9,
-    dropout=0.2,
-    config={"alpha": 128.0, "entropy_weight": 1e-3, "cutoff": 1e-2, "positions": True, "heads": 8, "k": 128}
-    | {"lr_patience": 16, "patience": 40, "batch_size": 356, "epochs": 256}
-    | {"weight_decay": 1e-3, "dropout": 0.2, "class_weights": "published"}
-    | {"encoder_layers": 1, "feedforward": 2048},
-    source="Dremov 2024, figures 15 and 19",
-    dataset="conll2003",
-    metric="f1",
-    score=0.894,
-    parameters=3.21e6,
-    recomputed=3_739_937,
-    remark="The thesis prints projections and attention alone, without the encoder layer's feed-forward.",
-    examples={"train": 14_041, "test": 3_453},
-    classes=(
-        ClassScore(name="LOC", precision=0.9093, recall=0.9251, f1=0.9171, predicted=1697),
-        ClassScore(name="MISC", precision=0.7244, recall=0.8162, f1=0.7676, predicted=791),
-        ClassScore(name="ORG", precision=0.8505, recall=0.9043, f1=0.8766, predicted=1766),
-        ClassScore(name="PER", precision=0.9402, recall=0.9536, f1=0.9469, predicted=1640),
-    ),
-)
-
-
-_COLA_BART = {"lr_patience": 16, "patience": 32, "batch_size": 900, "dropout": 1e-2}
-_SMALL = {"parameters": 0.87e6, "recomputed": 868_751}
-SETUPS: tuple[SetUp, ...] = (
-    _IMDB,
-    _with_bart(_IMDB, 0.960, 0.005, {"batch_size": 588}, **_SMALL),
-    _COLA,
-    _with_bart(_COLA, 0.809, 0.1, _COLA_BART, **_SMALL),
-    _CONLL,
-    _with_bart(_CONLL, 0.893, 0.2, {"class_weights": "none"}, parameters=1.77e6, recomputed=2_298_134),
-)
+SETUPS = tuple(_setup(**setup) for setup in tomllib.loads(_FILE.read_text(encoding="utf-8"))["setups"])
 """The six of the thesis; of each dataset, RoBERTa-large's first."""
 
 

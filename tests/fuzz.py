@@ -45,7 +45,7 @@ from adalayers.command.flags import parse, parser
 from adalayers.command.identity import opened, smallest_effect
 from adalayers.config import FUSIONS, hyperparameters, trial_config
 from adalayers.data.prepare import prepare
-from adalayers.deploy.model_card import description
+from adalayers.deploy.model_card import model_card
 from adalayers.deploy.predictor import Predictor
 from adalayers.deploy.task import TrainedTask
 from adalayers.errors import BadInput
@@ -237,7 +237,7 @@ class Fuzz:
             folder = study / BEST
             _spoil_parts(folder, rng)
             task = TrainedTask.from_pretrained(folder, backbone=str(self.made["backbone"])).model
-            description(task)
+            model_card(task)
             asked = Predictor({"task": task}, self.prepared.source)
             (answers,) = asked.predict(["All that it says, and more."])
             numbers = re.findall(r"\bnan\b|\binf\b", str(dataclasses.asdict(answers["task"])))

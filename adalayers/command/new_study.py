@@ -11,38 +11,7 @@ from adalayers.console.progress import show
 from adalayers.errors import BadInput, CannotWrite
 from adalayers.installed import taken_name
 
-_STUDY = '''"""How much does dropout in the head matter?"""
-
-import sys
-
-from adalayers.command.main import main
-from adalayers.study import Arm, Design, Factor, Setting, Study
-
-
-def arms(setting: Setting) -> tuple[list[Arm], list[str]]:
-    """Return what is confirmed over paired seeds, the control first, and notes for the report."""
-    levels = setting.levels("dropout", [0.0, 0.1, 0.3])
-    return [Arm(f"dropout={level:g}", "core", {"dropout": level}) for level in levels], []
-
-
-STUDY = Study(
-    name="NAME",
-    question="How large is the influence of dropout in the head on quality?",
-    design=Design(arms=arms, factors=(Factor("dropout", "dropout"),)),
-    search_space="NAME_space",  # the module next to this one
-)
-
-if __name__ == "__main__":
-    sys.exit(main(STUDY))
-'''
-_SPACE = '''"""What the search tries: its best is confirmed next to the arms."""
-
-from ray import tune
-
-SCIENTIFIC = {"dropout": tune.uniform(0.0, 0.5)}  # what the question is about
-NUISANCE = {"lr": tune.loguniform(1e-4, 1e-2)}  # what has to be tuned along
-GRID = {"dropout": [0.0, 0.1, 0.3], "lr": [3e-4, 1e-3, 3e-3]}  # of --search grid
-'''
+_TEMPLATES = Path(__file__).with_name("templates")
 
 
 def new_study(name: str) -> None:
@@ -57,13 +26,14 @@ def new_study(name: str) -> None:
         raise BadInput(
             f"wanted a name that no module has, Python or a package has a {name!r}; choose another"
         )
-    files = {Path(f"{name}.py"): _STUDY, Path(f"{name}_space.py"): _SPACE}
+    files = {Path(f"{name}.py"): "study.txt", Path(f"{name}_space.py"): "space.txt"}
     if there := [str(path) for path in files if os.path.lexists(path)]:
         raise BadInput(f"wanted a name that no file here has, {' and '.join(there)} is there; choose another")
     try:
-        for path, text in files.items():
+        for path, template in files.items():
+            text = (_TEMPLATES / template).read_text(encoding="utf-8").replace("NAME", name)
             with path.open("x", encoding="utf-8") as file:  # never through a link
-                file.write(text.replace("NAME", name))
+                file.write(text)
     except OSError as error:
         raise CannotWrite(
             f"wanted to write {path} into {Path.cwd()}, which failed ({error.strerror}); change to another folder"

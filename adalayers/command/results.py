@@ -77,7 +77,7 @@ def sync(folder: str, tracking_uri: str | None = None) -> None:
 
 def inspect(folder: str) -> None:
     """Print what a trained task is, and what it costs."""
-    from adalayers.deploy.model_card import description
+    from adalayers.deploy.model_card import model_card
     from adalayers.deploy.task import TrainedTask
 
-    show(description(TrainedTask.from_pretrained(folder).model))
+    show(model_card(TrainedTask.from_pretrained(folder).model).text)

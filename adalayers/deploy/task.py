@@ -72,7 +72,7 @@ class TrainedTask(ModelHubMixin, library_name="adalayers", tags=["adalayers", "l
 
     def generate_model_card(self, *_: Any, **__: Any) -> ModelCard:
         """Return the card: data, scores with intervals, mix weights, use."""
-        return ModelCard(model_card(self.model))
+        return model_card(self.model)
 
 
 def _downloaded(name: str, options: dict[str, Any]) -> Path:

@@ -17,7 +17,7 @@ import adalayers
 from adalayers.__main__ import main
 from adalayers.backbones.sources import resolve
 from adalayers.console import progress
-from adalayers.deploy.model_card import description
+from adalayers.deploy.model_card import model_card
 from adalayers.deploy.predictions import Tags, TextPrediction, prediction_of
 from adalayers.deploy.predictor import Predictor
 from adalayers.errors import BadInput
@@ -295,6 +295,6 @@ def test_a_stray_byte_in_a_text_is_read_or_refused(made, predict):
 
 def test_weights_of_two_streams_are_told_apart():
     shape = Shape("sequence", 2, (Stream("encoder", 3), Stream("decoder", 3)), 16, "bart")
-    text = description(FusionModel(LayerMixConfig(k=8, heads=2, stream="both"), shape, seed=0).eval())
+    text = model_card(FusionModel(LayerMixConfig(k=8, heads=2, stream="both"), shape, seed=0).eval()).text
     bars = [line.split()[0] for line in text.splitlines() if "█" in line]
     assert bars == ["01", "02", "03", "decoder_01", "decoder_02", "decoder_03"]
