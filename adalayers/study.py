@@ -285,6 +285,18 @@ class Page:
     published: Callable[[Setting], Sequence[Published]] = lambda setting: ()
 
 
+def question_of(doc: str | None) -> str:
+    """Return the row `Question` of the table in a study's docstring."""
+    found = re.search(r"^Question +(.*(?:\n +.*)*)", doc or "", re.M)
+    return " ".join(found[1].split()) if found else ""
+
+
+def method_of(doc: str | None) -> dict[str, str]:
+    """Return the titled paragraphs of a study's docstring, by title: what a reader of its page must know."""
+    found = re.findall(r"^(\S.*):\n((?: {4}.*\n?)+)", doc or "", re.M)
+    return {title: " ".join(text.split()) for title, text in found}
+
+
 @dataclass(frozen=True, kw_only=True)
 class Defaults:
     """What suits a study where the user says nothing.

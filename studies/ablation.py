@@ -1,6 +1,6 @@
 """What does each component of the published method contribute? Leave one out, or put one fault of the release in.
 
-Question    How much does the score change when one component of the published set-up is changed?
+Question    How much does the score change when one component of the published method is changed?
 Scientific  one component at a time
 Nuisance    lr, weight_decay, dropout: kept, or with --trials N tuned again for each component under an equal budget
 Fixed       the thesis's method for the dataset (alpha, lambda, cutoff, mix_lr, positions); else defaults
@@ -10,6 +10,12 @@ Command     python studies/ablation.py --backbone minilm --dataset conll2003
 Result      so far, MiniLM on whole CoLA and CoNLL-2003 (docs/answers.md): untrained projections, the release's
             untrained uniform baseline and the last layer alone are worse, on CoNLL-2003 a linear head too; there the
             release's gelu after the mix is better, by 0.022 (open on CoLA). None yet on a base model of its size
+
+The method:
+    Hidden states of a frozen backbone pass through gelu, are projected and normalised, and are added up with learned
+    weights p̃ = softmax(α p), cut at a cutoff; positions are added where the thesis does, and a head with attention
+    reads the sum. Each arm changes one thing about it; the arms called released do what the published code does
+    otherwise than the thesis (its baseline: a uniform mix, and projections not trained).
 """
 
 import sys
@@ -19,7 +25,7 @@ from adalayers.command.main import main
 from adalayers.comparisons import Comparison, PlannedArm, pair
 from adalayers.presets import setups
 from adalayers.states import Settings
-from adalayers.study import Arm, Defaults, Design, Page, Setting, Study, Tuning
+from adalayers.study import Arm, Defaults, Design, Page, Setting, Study, Tuning, method_of, question_of
 
 WHOLE = "published"
 
@@ -85,18 +91,10 @@ def comparisons(arms: Sequence[PlannedArm], factors: Sequence[str], control: str
 
 STUDY = Study(
     name="ablation",
-    question="How much does the score change when one component of the published method is changed?",
+    question=question_of(__doc__),
     design=Design(arms=arms, comparisons=comparisons, tunings=tunings),
     page=Page(
-        method={
-            "The method": (
-                "Hidden states of a frozen backbone pass through gelu, are projected and normalised, and are added up "
-                "with learned weights p̃ = softmax(α p), cut at a cutoff; positions are added where the thesis "
-                "does, and a head with attention reads the sum. Each arm changes one thing about it; the arms "
-                "called released do what the published code does otherwise than the thesis (its baseline: a uniform "
-                "mix, and projections not trained)."
-            ),
-        },
+        method=method_of(__doc__),
     ),
     defaults=Defaults(sizes={"trials": 0}),
 )

@@ -1,6 +1,7 @@
 """How much do alpha and lambda matter, for quality, convergence speed and the final mix? (Open question 2.)
 
-Question    How large is the influence of alpha, and of the entropy term, on quality, on convergence speed, on p~?
+Question    How large is the influence of alpha, and of the entropy weight lambda, on quality, on convergence speed
+            and on the final mix weights?
 Scientific  alpha, entropy_weight (lambda)
 Nuisance    lr
 Fixed       mix_lr at 1e-3, for it is one axis with alpha; all else at the script's defaults or --set
@@ -10,6 +11,13 @@ Command     python studies/alpha_lambda.py --backbone roberta-large --dataset co
 Result      so far (docs/answers.md): no alpha and no lambda is shown to beat equal weights, with MPNet or MiniLM; with
             MiniLM on CoLA a large alpha loses. On whole CoNLL-2003 alpha 8, 64 and equal weights make no difference
             larger than 0.01 F1, and the last layer alone is worse by 0.093. None yet at the thesis's size
+
+The model:
+    Hidden states of a frozen backbone are projected, and the layer mix adds them up with the weights p̃ = softmax(α
+    p), p learned. The loss is cross-entropy plus λ times the entropy of p̃.
+
+One axis:
+    Under Adam a step moves a logit of the mix by about α × `mix_lr`: what is found about α holds for that product.
 """
 
 import math
@@ -21,7 +29,7 @@ from adalayers.command.main import main
 from adalayers.comparisons import Comparison, PlannedArm, pair, planned_comparisons
 from adalayers.presets import SetUp, logit_travel, setups
 from adalayers.states import Settings
-from adalayers.study import FACTORS, LAST, UNIFORM, Arm, Design, Page, Setting, Study
+from adalayers.study import FACTORS, LAST, UNIFORM, Arm, Design, Page, Setting, Study, method_of, question_of
 
 PUBLISHED, AT_ITS_TRAVEL = "published-mix", "published-mix at its travel"
 TWIN = 64.0
@@ -114,28 +122,14 @@ def _published_note(setting: Setting) -> str:
 
 STUDY = Study(
     name="alpha_lambda",
-    question=(
-        "How large is the influence of alpha, and of the entropy weight lambda, on quality, on convergence speed and "
-        "on the final mix weights?"
-    ),
+    question=question_of(__doc__),
     design=Design(
         arms=arms,
         factors=(FACTORS["alpha"], FACTORS["entropy_weight"]),
         comparisons=comparisons,
         first=first,
     ),
-    page=Page(
-        method={
-            "The model": (
-                "Hidden states of a frozen backbone are projected, and the layer mix adds them up with the weights p̃ "
-                "= softmax(α p), p learned. The loss is cross-entropy plus λ times the entropy of p̃."
-            ),
-            "One axis": (
-                "Under Adam a step moves a logit of the mix by about α × `mix_lr`: what is found about α holds for "
-                "that product."
-            ),
-        }
-    ),
+    page=Page(method=method_of(__doc__)),
 )
 
 if __name__ == "__main__":

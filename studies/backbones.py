@@ -1,6 +1,7 @@
 """How much does the quality depend on the base model, and on what it was pretrained for? (Open question 1.)
 
-Question    How much does quality depend on the base model and its pretraining? What is left of it with none at all?
+Question    How much does the quality depend on the base model, and on what it was pretrained for? A base model with
+            random weights shows what is left without any pretraining.
 Scientific  backbone, dataset: the cases, --backbone and --dataset
 Nuisance    lr, mix_lr, under --trials N alone
 Fixed       everything else, at the script's defaults or --set
@@ -9,12 +10,22 @@ Budget      no search unless --trials is given; confirmation: every arm x --seed
 Command     python studies/backbones.py --backbone roberta-large bart-large-cnn random:roberta-large --dataset cola imdb
 Result      so far, MiniLM, its random weights and SmolLM2-135M on CoNLL-2003 (docs/answers.md): random
             weights are worse by 0.395 F1. None yet on base models of the thesis's size
+
+The model:
+    A frozen backbone gives hidden states. Each is projected, and the layer mix adds the projections up: with learned
+    weights (`learned`), with equal ones (`uniform`), or the last state alone (`last`). Projections, mix and head are
+    trained; the backbone is not. Backbones are compared with each other on the page over all cases, `report.md` one
+    folder up; here is one of them.
+
+The control for pretraining:
+    `random:<backbone>` has the backbone's shape and tokeniser, and weights as a training would start with, always the
+    same ones (seed 0: one draw of many). What is learned from it, no pretraining gave.
 """
 
 import sys
 
 from adalayers.command.main import main
-from adalayers.study import LAST, UNIFORM, Arm, Defaults, Design, Page, Setting, Study
+from adalayers.study import LAST, UNIFORM, Arm, Defaults, Design, Page, Setting, Study, method_of, question_of
 
 
 def arms(setting: Setting) -> tuple[list[Arm], list[str]]:
@@ -28,25 +39,9 @@ def arms(setting: Setting) -> tuple[list[Arm], list[str]]:
 
 STUDY = Study(
     name="backbones",
-    question=(
-        "How much does the quality depend on the base model, and on what it was pretrained for? A base model with "
-        "random weights shows what is left without any pretraining."
-    ),
+    question=question_of(__doc__),
     design=Design(arms=arms, first=lambda setting: [setting.own_settings("lr", "mix_lr")]),
-    page=Page(
-        method={
-            "The model": (
-                "A frozen backbone gives hidden states. Each is projected, and the layer mix adds the projections up: "
-                "with learned weights (`learned`), with equal ones (`uniform`), or the last state alone (`last`). "
-                "Projections, mix and head are trained; the backbone is not. Backbones are compared with each other "
-                "on the page over all cases, `report.md` one folder up; here is one of them."
-            ),
-            "The control for pretraining": (
-                "`random:<backbone>` has the backbone's shape and tokeniser, and weights as a training would start "
-                "with, always the same ones (seed 0: one draw of many). What is learned from it, no pretraining gave."
-            ),
-        }
-    ),
+    page=Page(method=method_of(__doc__)),
     defaults=Defaults(sizes={"trials": 0}, backbones=("minilm", "random:minilm")),
 )
 

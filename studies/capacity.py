@@ -1,6 +1,7 @@
 """How large may the trained part be for an amount of data? (Overfitting: k and dropout; open question 3.)
 
-Question    How do k, the width of the projections, and dropout matter, and does that depend on the amount of data?
+Question    How do k, the width that hidden states are projected to, and dropout matter for quality, and does that
+            depend on the amount of training data?
 Scientific  k, dropout; train_examples is the condition under which they are compared
 Nuisance    lr, in a search that --trials adds; none otherwise
 Fixed       all else at the script's defaults or --set
@@ -10,6 +11,12 @@ Command     python studies/capacity.py --backbone minilm --dataset cola
 Result      so far, MiniLM on CoNLL-2003, 125 to 2,000 sentences (docs/answers.md): k 256 instead of 64 is
             better by 0.032 F1, k 16 worse by 0.091; dropout is open. None yet on a base model of the
             thesis's size
+
+The model:
+    Hidden states of a frozen backbone are projected to k dimensions, added up with learned weights, and read by a
+    head with dropout. k decides how many parameters are trained, dropout how noisy the head is in training. Each seed
+    draws its own examples from the training pool. Few examples are trained on for as many steps as many are, and
+    evaluated as often.
 """
 
 import functools
@@ -17,7 +24,19 @@ import sys
 
 from adalayers.command.main import main
 from adalayers.comparisons import planned_comparisons
-from adalayers.study import FACTORS, Arm, Defaults, Design, Page, Setting, Study, for_equal_steps, sizes
+from adalayers.study import (
+    FACTORS,
+    Arm,
+    Defaults,
+    Design,
+    Page,
+    Setting,
+    Study,
+    for_equal_steps,
+    method_of,
+    question_of,
+    sizes,
+)
 
 
 def arms(setting: Setting) -> tuple[list[Arm], list[str]]:
@@ -39,10 +58,7 @@ def arms(setting: Setting) -> tuple[list[Arm], list[str]]:
 
 STUDY = Study(
     name="capacity",
-    question=(
-        "How do k, the width that hidden states are projected to, and dropout matter for quality, and does that "
-        "depend on the amount of training data?"
-    ),
+    question=question_of(__doc__),
     design=Design(
         arms=arms,
         factors=(FACTORS["k"], FACTORS["dropout"], FACTORS["train_examples"]),
@@ -50,14 +66,7 @@ STUDY = Study(
     ),
     page=Page(
         parts=("factor", "costs"),
-        method={
-            "The model": (
-                "Hidden states of a frozen backbone are projected to k dimensions, added up with learned weights, and "
-                "read by a head with dropout. k decides how many parameters are trained, dropout how noisy the head "
-                "is in training. Each seed draws its own examples from the training pool. Few examples are trained on "
-                "for as many steps as many are, and evaluated as often."
-            ),
-        },
+        method=method_of(__doc__),
     ),
     defaults=Defaults(sizes={"trials": 0}),
 )

@@ -1,6 +1,7 @@
 """Does removing nearly dead layers help, and when? What does it save at use? (Spec: the cutoff.)
 
-Question    Does a cutoff of small mix weights help, during training or only after it, and what does it save at use?
+Question    Does it help to remove nearly dead layers by a cutoff of their mix weights, during training or only after
+            it, and what does it save at use?
 Scientific  cutoff, alpha, cutoff_when
 Nuisance    lr, in a search that --trials adds; none otherwise
 Fixed       mix_lr at 1e-3, for it is one axis with alpha; all else at the script's defaults or --set
@@ -9,12 +10,31 @@ Budget      factorial: every arm x --seeds, unpruned; no search unless --trials 
 Command     python studies/cutoff.py --backbone minilm --dataset conll2003
 Result      so far, MiniLM on CoNLL-2003 (docs/answers.md): no cutoff is shown to change the score; what it
             leaves of the layers depends on alpha. None yet on a base model of the thesis's size
+
+The cutoff:
+    The layer mix adds up projections of a frozen backbone's hidden states with the weights p̃ = softmax(α p), p
+    learned. Weights at or below the cutoff become 0 and the rest is renormalised. At work always, a layer that is cut
+    gets no gradient from the loss, and seldom returns: only where others lose weight. After training alone, the best
+    model is cut and scored.
 """
 
 import sys
 
 from adalayers.command.main import main
-from adalayers.study import FACTORS, UNIFORM, Arm, Defaults, Design, Factor, Page, Setting, Study, Variant
+from adalayers.study import (
+    FACTORS,
+    UNIFORM,
+    Arm,
+    Defaults,
+    Design,
+    Factor,
+    Page,
+    Setting,
+    Study,
+    Variant,
+    method_of,
+    question_of,
+)
 
 AFTER = "after-training"
 
@@ -53,10 +73,7 @@ def variants(setting: Setting) -> list[Variant]:
 
 STUDY = Study(
     name="cutoff",
-    question=(
-        "Does it help to remove nearly dead layers by a cutoff of their mix weights, during training or only after "
-        "it, and what does it save at use?"
-    ),
+    question=question_of(__doc__),
     design=Design(
         arms=arms,
         factors=(
@@ -74,14 +91,7 @@ STUDY = Study(
     ),
     page=Page(
         parts=("factor", "costs"),
-        method={
-            "The cutoff": (
-                "The layer mix adds up projections of a frozen backbone's hidden states with the weights p̃ = "
-                "softmax(α p), p learned. Weights at or below the cutoff become 0 and the rest is renormalised. At "
-                "work always, a layer that is cut gets no gradient from the loss, and seldom returns: only where "
-                "others lose weight. After training alone, the best model is cut and scored."
-            ),
-        },
+        method=method_of(__doc__),
     ),
     defaults=Defaults(sizes={"trials": 0}),
 )

@@ -1,6 +1,7 @@
 """Does the method work over the states of a decoder, and how are they read? (Open question 4.)
 
-Question    Encoder, decoder or both; which depth; which pooling of a text, or which token of a word?
+Question    Does the method work over the hidden states of a decoder: encoder, decoder or both, which depth, and how
+            should texts or words be read from them?
 Scientific  stream, hidden_states, and read_out for texts or word_position for words
 Nuisance    lr and mix_lr, in a search that --trials adds; none otherwise
 Fixed       everything else, at the script's defaults or --set
@@ -9,6 +10,26 @@ Budget      factorial: every arm x --seeds, unpruned; no search unless --trials 
 Command     python studies/decoder_layers.py --backbone bart-large-cnn t5-base gpt2 --dataset cola
 Result      so far, SmolLM2-135M on CoNLL-2003 (docs/answers.md): it learns; which half of the layers and
             which sub-token of a word are open. None yet on an encoder-decoder model
+
+The streams:
+    A frozen backbone gives hidden states: those of an encoder, of a decoder, or of both, which the layer mix adds up
+    after projecting each. Projections, mix and head are trained, the backbone is not. Half a stream is its first or
+    second half of layers.
+
+What a causal state can and cannot know:
+    A decoder reads from left to right. The state of a token holds what that token and those before it say, and
+    nothing of what follows. At the first token of a text next to nothing is known of it, at the last one all of it:
+    of all single tokens only the last can stand for a whole text, and a mean over tokens counts early ones, which
+    have seen little. A word is tagged without what follows it, and no reading of causal states can change that: a
+    name whose kind the words after it tell stays open. Of a word of several tokens only the last one has seen the
+    whole word. The heads are not causal: where one attends (`read_out=attention`, and the head of tokens) it lets a
+    token look at states to its right, each of which was still computed without what follows it.
+
+What a decoder behind an encoder can know:
+    The decoder of an encoder-decoder model attends to the encoder's last states at each of its places, and so to the
+    whole text; among its own tokens it looks to the left alone. It reads the text itself, moved one place to the
+    right, as in training. That its states know the end of a text from the start on is the encoder's doing: what they
+    score beyond the encoder's own is what the decoder adds.
 """
 
 import itertools
@@ -19,7 +40,7 @@ from typing import Any
 from adalayers.command.main import main
 from adalayers.comparisons import Comparison, PlannedArm, pair, planned_comparisons
 from adalayers.states import Settings
-from adalayers.study import Arm, Defaults, Design, Factor, Page, Setting, Study
+from adalayers.study import Arm, Defaults, Design, Factor, Page, Setting, Study, method_of, question_of
 
 ENCODER, DECODER = "encoder", "decoder"
 
@@ -114,10 +135,7 @@ def _notes(setting: Setting) -> list[str]:
 
 STUDY = Study(
     name="decoder_layers",
-    question=(
-        "Does the method work over the hidden states of a decoder: encoder, decoder or both, which depth, and how "
-        "should texts or words be read from them?"
-    ),
+    question=question_of(__doc__),
     design=Design(
         arms=arms,
         comparisons=comparisons,
@@ -128,31 +146,7 @@ STUDY = Study(
             Factor("word_position", "word's token", "which token answers for a word", scale="choice"),
         ),
     ),
-    page=Page(
-        method={
-            "The streams": (
-                "A frozen backbone gives hidden states: those of an encoder, of a decoder, or of both, which the "
-                "layer mix adds up after projecting each. Projections, mix and head are trained, the backbone is not. "
-                "Half a stream is its first or second half of layers."
-            ),
-            "What a causal state can and cannot know": (
-                "A decoder reads from left to right. The state of a token holds what that token and those before it "
-                "say, and nothing of what follows. At the first token of a text next to nothing is known of it, at "
-                "the last one all of it: of all single tokens only the last can stand for a whole text, and a mean "
-                "over tokens counts early ones, which have seen little. A word is tagged without what follows it, and "
-                "no reading of causal states can change that: a name whose kind the words after it tell stays open. Of "
-                "a word of several tokens only the last one has seen the whole word. The heads are not causal: where "
-                "one attends (`read_out=attention`, and the head of tokens) it lets a token look at states to its "
-                "right, each of which was still computed without what follows it."
-            ),
-            "What a decoder behind an encoder can know": (
-                "The decoder of an encoder-decoder model attends to the encoder's last states at each of its places, "
-                "and so to the whole text; among its own tokens it looks to the left alone. It reads the text itself, "
-                "moved one place to the right, as in training. That its states know the end of a text from the start "
-                "on is the encoder's doing: what they score beyond the encoder's own is what the decoder adds."
-            ),
-        }
-    ),
+    page=Page(method=method_of(__doc__)),
     defaults=Defaults(sizes={"trials": 0}),
 )
 

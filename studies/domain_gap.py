@@ -1,6 +1,7 @@
 """How far may the data lie from what the base model knows before quality drops? (Open question 1, second part.)
 
-Question    How far may the domain of the base task be from the related task before quality drops?
+Question    How far may the data lie from what the base model knows before quality drops? A reference dataset stands
+            for what it knows.
 Scientific  dataset: the cases, --dataset; their distance from --reference-dataset is measured, without training
 Nuisance    lr, mix_lr, under --trials N alone
 Fixed       everything else, at the script's defaults or --set
@@ -9,12 +10,20 @@ Budget      no search unless --trials is given; confirmation: every arm x --seed
 Command     python studies/domain_gap.py --backbone roberta-large --dataset imdb cola conll2003 --reference-dataset imdb
 Result      so far, MiniLM on IMDB, CoNLL-2003 and CoLA (docs/answers.md): three datasets cannot say. None
             yet on a base model of the thesis's size
+
+The model:
+    A frozen backbone gives hidden states. Each is projected, and the layer mix adds the projections up: with learned
+    weights (`learned`), or the last state alone (`last`). Projections, mix and head are trained; the backbone is not.
+
+Distance:
+    The distance between the training texts and the reference dataset's is measured before anything is trained;
+    datasets are compared with each other on the page over all cases, `report.md` one folder up.
 """
 
 import sys
 
 from adalayers.command.main import main
-from adalayers.study import LAST, Arm, Defaults, Design, Flag, Page, Setting, Study
+from adalayers.study import LAST, Arm, Defaults, Design, Flag, Page, Setting, Study, method_of, question_of
 
 
 def arms(setting: Setting) -> tuple[list[Arm], list[str]]:
@@ -32,25 +41,9 @@ def dataset_id(name: str) -> str:
 
 STUDY = Study(
     name="domain_gap",
-    question=(
-        "How far may the data lie from what the base model knows before quality drops? A reference dataset stands for "
-        "what it knows."
-    ),
+    question=question_of(__doc__),
     design=Design(arms=arms, first=lambda setting: [setting.own_settings("lr", "mix_lr")]),
-    page=Page(
-        method={
-            "The model": (
-                "A frozen backbone gives hidden states. Each is projected, and the layer mix adds the projections up: "
-                "with learned weights (`learned`), or the last state alone (`last`). Projections, mix and head are "
-                "trained; the backbone is not."
-            ),
-            "Distance": (
-                "The distance between the training texts and the reference dataset's is measured before anything is "
-                "trained; datasets are compared with each other on the page over all cases, `report.md` one folder "
-                "up."
-            ),
-        }
-    ),
+    page=Page(method=method_of(__doc__)),
     defaults=Defaults(sizes={"trials": 0}),
     flags=(
         Flag(

@@ -1,6 +1,7 @@
 """Does the fusion of layers help with a few examples, and how much of fine-tuning does it give?
 
-Question    With N examples per class and a frozen base model, which method learns most, and does fine-tuning do better?
+Question    With a few examples and a frozen base model, does a fusion of its layers help over further layers on top
+            of the last one, and how far is it from fine-tuning?
 Scientific  the method (fusion); train_examples (N x C) and epochs are the conditions under which it is compared
 Nuisance    lr, with --trials N tuned for each method under an equal budget, at most examples; none otherwise
 Fixed       as in ElNokrashy et al. 2024: AdamW, batch 16, lr 5e-5 decaying to 0; its methods at the base model's width
@@ -9,6 +10,13 @@ Budget      46 arms x --seeds: N in {8, 32, 128} for a quarter, half and all of 
             fine-tuning; 90 with --protocol whole: N of 16 and 64 and three quarters too. Examples are drawn per seed
 Command     python studies/few_shot.py --backbone roberta-base roberta-large --dataset conll2003 --protocol whole
 Result      none yet on a base model of the paper's size
+
+The methods:
+    All read the hidden states of a base model. `extra-layers` trains transformer layers on the last one: the deeper
+    baseline of ElNokrashy et al. 2024. Its rivals there fuse all layers, at the base model's own width: `concat` adds
+    up a linear map of each, in `dwatt` a token attends to its layers. `layer-mix` is AdaLayers (Dremov 2024):
+    projections of all layers, mixed by learned weights, with its own head. `last-layer` is the last hidden state
+    alone. Fine-tuned arms train the base model too.
 """
 
 import math
@@ -19,7 +27,20 @@ from typing import Any, Final
 from adalayers.command.main import main
 from adalayers.comparisons import Comparison, PlannedArm, Role, pair, planned_comparisons
 from adalayers.states import Settings
-from adalayers.study import FACTORS, Arm, Defaults, Design, Factor, Flag, Page, Setting, Study, Tuning
+from adalayers.study import (
+    FACTORS,
+    Arm,
+    Defaults,
+    Design,
+    Factor,
+    Flag,
+    Page,
+    Setting,
+    Study,
+    Tuning,
+    method_of,
+    question_of,
+)
 
 PROTOCOLS = ("part", "whole")
 FINE_TUNED: Final = "fine-tuned"
@@ -144,10 +165,7 @@ def _under(arm: PlannedArm) -> tuple[Any, ...]:
 
 STUDY = Study(
     name="few_shot",
-    question=(
-        "With a few examples and a frozen base model, does a fusion of its layers help over further layers on top of "
-        "the last one, and how far is it from fine-tuning?"
-    ),
+    question=question_of(__doc__),
     design=Design(
         arms=arms,
         factors=(
@@ -161,15 +179,7 @@ STUDY = Study(
     ),
     page=Page(
         parts=("factor",),
-        method={
-            "The methods": (
-                "All read the hidden states of a base model. `extra-layers` trains transformer layers on the last "
-                "one: the deeper baseline of ElNokrashy et al. 2024. Its rivals there fuse all layers, at the base "
-                "model's own width: `concat` adds up a linear map of each, in `dwatt` a token attends to its layers. "
-                "`layer-mix` is AdaLayers (Dremov 2024): projections of all layers, mixed by learned weights, with "
-                "its own head. `last-layer` is the last hidden state alone. Fine-tuned arms train the base model too."
-            ),
-        },
+        method=method_of(__doc__),
     ),
     defaults=Defaults(
         sizes={"trials": 0, "epochs": 100}, smoke={"seeds": 1, "eval_examples": 32, "test_examples": 32}

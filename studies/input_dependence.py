@@ -1,7 +1,7 @@
 """Does it pay to let the weights of the layers depend on the token or the text? (After arXiv 2603.15031.)
 
-Question    Is a mix of layers better where its weights follow each token's states, or its text's, than where they are
-            the same for all?
+Question    Does it pay to let the weights of the layers depend on the token or the text, at an equal number of
+            parameters?
 Scientific  keys: what the weights depend on
 Nuisance    lr and mix_lr, in a search that --trials adds; none otherwise
 Fixed       all else at the script's defaults or --set; projections, head, number of parameters and starts are alike
@@ -10,6 +10,14 @@ Budget      three arms, the uniform mix and the thesis's mix x --seeds, unpruned
 Command     python studies/input_dependence.py --backbone minilm --dataset cola conll2003
 Result      so far, MiniLM (docs/answers.md): on CoNLL-2003 weights by text are better than static ones by 0.015, on
             these examples; by token, and on CoLA, nothing is shown to pay
+
+The mixes:
+    All project the hidden states of a frozen base model, add them up with weights that sum to 1, and read the sum by
+    the same head. A learned query w, 0 at first, gives each layer a score w · key; the softmax of the scores is the
+    weights. With `keys=tokens` the key of a layer is the token's own normalised state there, with `keys=texts` the
+    mean over its text, with `keys=static` a random vector that is drawn once for the layer: then all tokens share the
+    weights, as in the thesis's mix. All three have as many parameters, start as the uniform mix, and take steps of
+    one size.
 """
 
 import sys
@@ -17,7 +25,7 @@ from collections.abc import Sequence
 
 from adalayers.command.main import main
 from adalayers.comparisons import Comparison, PlannedArm, pair, planned_comparisons
-from adalayers.study import Arm, Defaults, Design, Factor, Page, Setting, Study
+from adalayers.study import Arm, Defaults, Design, Factor, Page, Setting, Study, method_of, question_of
 
 MIX = "layer-mix"
 
@@ -50,26 +58,14 @@ def comparisons(arms: Sequence[PlannedArm], factors: Sequence[str], control: str
 
 STUDY = Study(
     name="input_dependence",
-    question=(
-        "Does it pay to let the weights of the layers depend on the token or the text, at an equal number of "
-        "parameters?"
-    ),
+    question=question_of(__doc__),
     design=Design(
         arms=arms,
         factors=(Factor("keys", "keys", "what the weights of the layers depend on", scale="choice"),),
         comparisons=comparisons,
     ),
     page=Page(
-        method={
-            "The mixes": (
-                "All project the hidden states of a frozen base model, add them up with weights that sum to 1, and "
-                "read the sum by the same head. A learned query w, 0 at first, gives each layer a score w · key; the "
-                "softmax of the scores is the weights. With `keys=tokens` the key of a layer is the token's own "
-                "normalised state there, with `keys=texts` the mean over its text, with `keys=static` a random vector "
-                "that is drawn once for the layer: then all tokens share the weights, as in the thesis's mix. All "
-                "three have as many parameters, start as the uniform mix, and take steps of one size."
-            ),
-        },
+        method=method_of(__doc__),
     ),
     defaults=Defaults(sizes={"trials": 0}),
 )

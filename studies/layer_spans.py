@@ -2,7 +2,8 @@
 
 The measure is that of Mohebbi and Rajaee's report, figure 8, which has it for adapters.
 
-Question    How much does the score drop when layers i..j are taken away from a trained model, without retraining?
+Question    How much does the score drop when neighbouring layers i..j are taken away from a trained mix, without
+            training it again?
 Scientific  the span i..j; whether the weights of the rest sum to 1 again
 Nuisance    lr, in a search that --trials adds; none otherwise
 Fixed       mix_lr at 1e-3, for it is one axis with alpha; all else at the script's defaults or --set
@@ -11,13 +12,30 @@ Budget      four arms x --seeds, unpruned; every span is scored with each traine
 Command     python studies/layer_spans.py --backbone minilm --dataset conll2003
 Result      so far, MiniLM on CoNLL-2003 (docs/answers.md): by mean score the mix can do without the last of six
             layers, adapters without the upper three. None yet on a base model of the thesis's size
+
+The spans:
+    The layer mix adds up projections of a frozen backbone's hidden states with the weights p̃ = softmax(α p), p
+    learned. Once it is trained, layers i to j are taken away: their weights become 0, and the others are scaled to
+    sum to 1 again, or left as they are.
 """
 
 import sys
 
 from adalayers.command.main import main
 from adalayers.states import Settings
-from adalayers.study import FACTORS, UNIFORM, Arm, Defaults, Design, Page, Setting, Study, Variant
+from adalayers.study import (
+    FACTORS,
+    UNIFORM,
+    Arm,
+    Defaults,
+    Design,
+    Page,
+    Setting,
+    Study,
+    Variant,
+    method_of,
+    question_of,
+)
 
 
 def arms(setting: Setting) -> tuple[list[Arm], list[str]]:
@@ -61,10 +79,7 @@ def variants(setting: Setting) -> list[Variant]:
 
 STUDY = Study(
     name="layer_spans",
-    question=(
-        "How much does the score drop when neighbouring layers i..j are taken away from a trained mix, without "
-        "training it again?"
-    ),
+    question=question_of(__doc__),
     design=Design(
         arms=arms,
         factors=(FACTORS["alpha"],),
@@ -72,13 +87,7 @@ STUDY = Study(
     ),
     page=Page(
         parts=("layer_spans",),
-        method={
-            "The spans": (
-                "The layer mix adds up projections of a frozen backbone's hidden states with the weights p̃ = "
-                "softmax(α p), p learned. Once it is trained, layers i to j are taken away: their weights become 0, "
-                "and the others are scaled to sum to 1 again, or left as they are."
-            ),
-        },
+        method=method_of(__doc__),
     ),
     defaults=Defaults(
         sizes={"trials": 0}, smoke={"train_examples": 48, "eval_examples": 32, "test_examples": 32}

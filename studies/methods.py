@@ -1,6 +1,7 @@
 """Which method makes the most of a pretrained model, and at what price? The rivals, each tuned with an equal budget.
 
-Question    How good is each method of fusing hidden states, or of tuning the base model, and what does it cost?
+Question    How good is each method of fusing hidden states, or of tuning the base model, and what does it cost to
+            train and to use?
 Scientific  the method: fusions as published (own width and read-out) and matched (projected to k, the same head), and
             methods that change the base model
 Nuisance    the method's learning rates (of head and base model each), and what it alone has (mix_lr; layer; fraction
@@ -10,6 +11,14 @@ Metric      the dataset's selection metric, or --metric; chosen on validation, p
 Budget      a search of --trials for each method; then each as its search found it best x --seeds, unpruned
 Command     python studies/methods.py --backbone minilm --dataset conll2003
 Result      none that decides yet (docs/results/methods, five seeds and fewer)
+
+The methods:
+    Fusions read the hidden states of a frozen base model: at its own width, with a read-out of their own or a linear
+    one, or matched, projected to k and read by the same head as AdaLayers' mix. Adapters and fine-tuning train a copy
+    of the base model, which then serves this task alone. All are trained by AdamW with warm-up and linear decay;
+    those as published are by their paper's optimiser and schedule (without warm-up: ElNokrashy et al. 2024; Adam:
+    Houlsby et al. 2019; Adam, rates halved where validation stops improving: Dremov 2024). One adapter a layer is how
+    Mohebbi and Rajaee read Houlsby et al., whose own has two and trains the norms.
 """
 
 import sys
@@ -20,7 +29,19 @@ from adalayers.comparisons import Comparison, PlannedArm, Role, pair
 from adalayers.errors import BadInput
 from adalayers.presets import setups
 from adalayers.states import Settings
-from adalayers.study import Arm, Defaults, Design, Flag, Page, Setting, Study, Tuning, named_by
+from adalayers.study import (
+    Arm,
+    Defaults,
+    Design,
+    Flag,
+    Page,
+    Setting,
+    Study,
+    Tuning,
+    method_of,
+    named_by,
+    question_of,
+)
 
 CONTROL = "layer mix"
 MATCHED, PUBLISHED, AT_OWN_WIDTH = " matched", " as published", " at own width"
@@ -158,24 +179,11 @@ def comparisons(arms: Sequence[PlannedArm], factors: Sequence[str], control: str
 
 STUDY = Study(
     name="methods",
-    question=(
-        "How good is each method of fusing hidden states, or of tuning the base model, and what does it cost to train "
-        "and to use?"
-    ),
+    question=question_of(__doc__),
     design=Design(arms=arms, comparisons=comparisons, tunings=tunings, tuned_only=True),
     page=Page(
         parts=("costs",),
-        method={
-            "The methods": (
-                "Fusions read the hidden states of a frozen base model: at its own width, with a read-out of their "
-                "own or a linear one, or matched, projected to k and read by the same head as AdaLayers' mix. "
-                "Adapters and fine-tuning train a copy of the base model, which then serves this task alone. All are "
-                "trained by AdamW with warm-up and linear decay; those as published are by their paper's optimiser "
-                "and schedule (without warm-up: ElNokrashy et al. 2024; Adam: Houlsby et al. 2019; Adam, rates halved "
-                "where validation stops improving: Dremov 2024). One adapter a layer is how Mohebbi and Rajaee read "
-                "Houlsby et al., whose own has two and trains the norms."
-            ),
-        },
+        method=method_of(__doc__),
     ),
     defaults=Defaults(
         sizes={"trials": 6},

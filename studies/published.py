@@ -1,6 +1,7 @@
 """What do the thesis's published set-ups score here, and does it matter how they are read?
 
-Question    What do the published set-ups score on this backbone and dataset, as written and as released?
+Question    What do the published set-ups of AdaLayers score on this backbone and dataset, and does it matter whether
+            they are read as written or as released?
 Scientific  the set-up (that of either base model) and its reading: the thesis's text, or the code released with it
 Nuisance    none; with --trials, the learning rate of this project's own defaults, confirmed next to the set-ups
 Fixed       each set-up whole (adalayers/presets.py); --set goes before it in all arms; --epochs caps its epochs, at
@@ -10,6 +11,19 @@ Budget      confirmation: four arms x --seeds; no search. With minilm and 2,000 
             examples on 2 cores: about 10 minutes for CoLA, 1 hour for CoNLL-2003; IMDB's long texts take some hours
 Command     python studies/published.py --backbone roberta-large --dataset cola
 Result      none yet on a base model of the thesis's size
+
+The set-ups:
+    A frozen backbone gives hidden states; each is projected, and the projections are added up with learned weights.
+    The thesis (Dremov 2024) trained this on RoBERTa-large and on BART, with a set-up for each. Both are run here
+    whole, on the backbone of this study, and in two readings. `as-written` is what the text and its tables say;
+    `as-released` is what the released code does: other hidden states, lambda divided by their number, its own
+    dropout, on the projections too, and one more gelu. The entropy of a mix of more hidden states starts higher.
+
+Not reproduced:
+    The released code also drops out attention weights, positions, and 0.2 of what the logits are made of; counts a
+    score as better from 0.001 on; halves its rate an evaluation later than its patience says, as PyTorch counts; and
+    trains on all sub-tokens of a word, the later ones as I-. No arm here does. That texts pass through gelu and
+    dropout before their mean is the code's, not the text's, and is so in all arms.
 """
 
 import itertools
@@ -21,7 +35,7 @@ from adalayers.command.main import main
 from adalayers.comparisons import Comparison, PlannedArm, pair
 from adalayers.presets import READINGS, Published, Reading, SetUp, setups
 from adalayers.states import Settings, State, chosen_states
-from adalayers.study import Arm, Defaults, Design, Page, Setting, Study
+from adalayers.study import Arm, Defaults, Design, Page, Setting, Study, method_of, question_of
 
 
 def arms(setting: Setting) -> tuple[list[Arm], list[str]]:
@@ -120,30 +134,11 @@ def _notes(setting: Setting) -> list[str]:
 
 STUDY = Study(
     name="published",
-    question=(
-        "What do the published set-ups of AdaLayers score on this backbone and dataset, and does it matter whether "
-        "they are read as written or as released?"
-    ),
+    question=question_of(__doc__),
     design=Design(arms=arms, comparisons=comparisons),
     page=Page(
         parts=("published",),
-        method={
-            "The set-ups": (
-                "A frozen backbone gives hidden states; each is projected, and the projections are added up with "
-                "learned weights. The thesis (Dremov 2024) trained this on RoBERTa-large and on BART, with a set-up "
-                "for each. Both are run here whole, on the backbone of this study, and in two readings. `as-written` "
-                "is what the text and its tables say; `as-released` is what the released code does: other hidden "
-                "states, lambda divided by their number, its own dropout, on the projections too, and one more gelu. "
-                "The entropy of a mix of more hidden states starts higher."
-            ),
-            "Not reproduced": (
-                "The released code also drops out attention weights, positions, and 0.2 of what the logits are made "
-                "of; counts a score as better from 0.001 on; halves its rate an evaluation later than its patience "
-                "says, as PyTorch counts; and trains on all sub-tokens of a word, the later ones as I-. No arm here "
-                "does. That texts pass through gelu and dropout before their mean is the code's, not the text's, and "
-                "is so in all arms."
-            ),
-        },
+        method=method_of(__doc__),
         published=published,
     ),
     defaults=Defaults(sizes={"trials": 0, "epochs": 76}, metrics={"sequence": "f1_macro"}),

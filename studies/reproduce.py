@@ -1,6 +1,6 @@
 """What do the comparisons of other papers give here, with paired seeds and intervals?
 
-Question    Does a graph of layers beat the other ways to read one vector per text and layer? (ILSE, arXiv 2603.22665)
+Question    Does a graph of layers beat the other ways to read one vector per text and layer, as published?
 Scientific  the method: seven kinds of arm, all of the mean over a text's tokens in each layer
 Nuisance    lr, dropout and layer_pooling, in a search that --trials adds; none otherwise
 Fixed       as the released code trains: width 256, batch 64, lr 1e-3, weight decay 1e-4, dropout 0.1, 50 epochs
@@ -9,6 +9,13 @@ Budget      seven arms x 20 seeds a case, unpruned; no search unless --trials is
 Command     python studies/reproduce.py --paper ilse --backbone minilm roberta-base --dataset imdb cola inference-demo
 Result      so far, MiniLM (docs/answers.md): on IMDB neither a full graph nor a set differs from the Cayley graph, the
             last layer alone is worse
+
+The arms:
+    All read the mean over a text's tokens in each layer of a frozen base model, and end in dropout and a linear
+    layer. `graph` passes messages between layers, each with all others or along the smallest Cayley graph of SL(2,
+    Z_n) with a place for each (6 places up to six layers, a ring; 24 up to 24 layers), `set` adds layers up between
+    two linear maps, in `DWAtt` the last layer attends to all, `weighted` mixes them by learned weights; `MLP` and
+    `linear` read the last layer alone.
 """
 
 import sys
@@ -16,7 +23,7 @@ from collections.abc import Mapping
 
 from adalayers.command.main import main
 from adalayers.states import Settings
-from adalayers.study import Arm, Defaults, Design, Flag, Page, Setting, Study
+from adalayers.study import Arm, Defaults, Design, Flag, Page, Setting, Study, method_of, question_of
 
 LAST_LAYER = "layers:-1"
 """Stands for the deepest layer."""
@@ -52,18 +59,10 @@ def arms(setting: Setting) -> tuple[list[Arm], list[str]]:
 
 STUDY = Study(
     name="reproduce",
-    question="Does a graph of layers beat the other ways to read one vector per text and layer, as published?",
+    question=question_of(__doc__),
     design=Design(arms=arms),
     page=Page(
-        method={
-            "The arms": (
-                "All read the mean over a text's tokens in each layer of a frozen base model, and end in dropout and "
-                "a linear layer. `graph` passes messages between layers, each with all others or along the "
-                "smallest Cayley graph of SL(2, Z_n) with a place for each (6 places up to six layers, a ring; 24 "
-                "up to 24 layers), `set` adds layers up between two linear maps, in `DWAtt` the last layer attends to "
-                "all, `weighted` mixes them by learned weights; `MLP` and `linear` read the last layer alone."
-            ),
-        },
+        method=method_of(__doc__),
     ),
     defaults=Defaults(sizes={"trials": 0, "seeds": 20, "epochs": 50}),
     task_kind="sequence",

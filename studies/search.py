@@ -1,6 +1,6 @@
 """Which settings are good, and which hyperparameters matter? A joint search.
 
-Question    Which settings of the method are good, and on which hyperparameters do scores depend?
+Question    Which settings of the method are good, and on which hyperparameters does the score depend?
 Scientific  alpha, entropy_weight (lambda), k, cutoff, dropout, lr, weight_decay
 Nuisance    none: all are searched together
 Fixed       mix_lr at 1e-3, for it is one axis with alpha; all else at the script's defaults or --set
@@ -10,13 +10,31 @@ Budget      search: --trials configurations, most of them pruned; confirmation: 
 Command     python studies/search.py --backbone roberta-large --dataset conll2003
 Result      so far, MiniLM on CoNLL-2003 (docs/answers.md): the best of 40 configurations against the
             defaults is open. None yet on a base model of the thesis's size
+
+The search:
+    Hidden states of a frozen backbone are projected to k dimensions and added up with the weights p̃ = softmax(α p),
+    p learned; λ times the entropy of p̃ is added to the loss, weights at or below the cutoff become 0. All of it is
+    searched together, on one seed; the best is then confirmed on seeds of its own.
 """
 
 import sys
 
 from adalayers.command.main import main
 from adalayers.states import Settings
-from adalayers.study import FACTORS, LAST, UNIFORM, Arm, Defaults, Design, Factor, Page, Setting, Study
+from adalayers.study import (
+    FACTORS,
+    LAST,
+    UNIFORM,
+    Arm,
+    Defaults,
+    Design,
+    Factor,
+    Page,
+    Setting,
+    Study,
+    method_of,
+    question_of,
+)
 
 
 def arms(setting: Setting) -> tuple[list[Arm], list[str]]:
@@ -40,7 +58,7 @@ def first(setting: Setting) -> list[Settings]:
 
 STUDY = Study(
     name="search",
-    question="Which settings of the method are good, and on which hyperparameters does the score depend?",
+    question=question_of(__doc__),
     design=Design(
         arms=arms,
         factors=(
@@ -56,14 +74,7 @@ STUDY = Study(
     ),
     page=Page(
         parts=("importances",),
-        method={
-            "The search": (
-                "Hidden states of a frozen backbone are projected to k dimensions and added up with the weights p̃ = "
-                "softmax(α p), p learned; λ times the entropy of p̃ is added to the loss, weights at or below the "
-                "cutoff become 0. All of it is searched together, on one seed; the best is then confirmed on seeds of "
-                "its own."
-            ),
-        },
+        method=method_of(__doc__),
     ),
     defaults=Defaults(sizes={"trials": 100}),
 )

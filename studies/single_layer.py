@@ -1,6 +1,7 @@
 """How good is each layer alone, against their mix, with its projection trained or not? (Thesis figures 10, 14, 18.)
 
-Question    How good is each layer alone, with its projection trained and as released (untrained), against the mix?
+Question    How good is each layer alone, with its projection trained and, as in the released code, untrained, against
+            the learned mix of all layers?
 Scientific  layer, train_projections
 Nuisance    lr, in a search that --trials adds; none otherwise
 Fixed       all else at the script's defaults or --set
@@ -10,6 +11,11 @@ Command     python studies/single_layer.py --backbone minilm --dataset conll2003
 Result      so far (docs/answers.md): the last layer alone is worse than the mix everywhere, by 0.238 Matthews with
             MPNet on CoLA; no layer is shown to be better. With MiniLM on whole CoNLL-2003 the mix is better than every
             layer, by 0.039 F1 or more; untrained projections cost 0.182 with MPNet on CoLA
+
+The arms:
+    Every arm is the same network: hidden states of a frozen backbone are projected, mixed with weights, and read by a
+    head. The mix learns its weights over all layers; a single layer has all the weight; an untrained arm leaves the
+    projections at their random start, as the released code did to its baselines.
 """
 
 import functools
@@ -20,7 +26,18 @@ from typing import Any
 from adalayers.command.main import main
 from adalayers.comparisons import At, Change, Comparison, PlannedArm, pair
 from adalayers.errors import BadInput
-from adalayers.study import UNIFORM, Arm, Defaults, Design, Factor, Page, Setting, Study
+from adalayers.study import (
+    UNIFORM,
+    Arm,
+    Defaults,
+    Design,
+    Factor,
+    Page,
+    Setting,
+    Study,
+    method_of,
+    question_of,
+)
 
 UNTRAINED = " untrained"
 
@@ -73,10 +90,7 @@ def _read(arm: PlannedArm) -> tuple[Any, Any]:
 
 STUDY = Study(
     name="single_layer",
-    question=(
-        "How good is each layer alone, with its projection trained and, as in the released code, untrained, against "
-        "the learned mix of all layers?"
-    ),
+    question=question_of(__doc__),
     design=Design(
         arms=arms,
         factors=(
@@ -88,14 +102,7 @@ STUDY = Study(
     page=Page(
         parts=("single_layers",),
         headline=("single", "uniform"),
-        method={
-            "The arms": (
-                "Every arm is the same network: hidden states of a frozen backbone are projected, mixed with weights, "
-                "and read by a head. The mix learns its weights over all layers; a single layer has all the weight; "
-                "an untrained arm leaves the projections at their random start, as the released code did to its "
-                "baselines."
-            ),
-        },
+        method=method_of(__doc__),
     ),
     defaults=Defaults(sizes={"trials": 0}),
     measures=("variability",),

@@ -1,6 +1,7 @@
 """How do alpha, lambda and the cutoff interact with the amount of data? (Open question 3.)
 
-Question    The method overfits with little data: which settings of the mix help, and from when on are all alike?
+Question    The method overfits with little data: how do alpha, the entropy weight lambda and the cutoff matter there,
+            and from how many training examples on are all settings alike?
 Scientific  alpha, entropy_weight (lambda), cutoff, mix; train_examples is the condition under which they are compared
 Nuisance    lr, in a search that --trials adds; none otherwise
 Fixed       mix_lr at 1e-3, for it is one axis with alpha; all else at the script's defaults or --set
@@ -9,6 +10,12 @@ Budget      one factor at a time at each number of examples: every arm x --seeds
 Command     python studies/small_data.py --backbone minilm --dataset cola
 Result      so far, MiniLM on CoNLL-2003, 31 to 2,000 sentences (docs/answers.md): alpha 64, lambda, the cutoff and the
             uniform mix make no difference larger than 0.01 F1 on average. None yet on a base model of the thesis's size
+
+The model:
+    Hidden states of a frozen backbone are projected and added up with the weights p̃ = softmax(α p), p learned; λ
+    times the entropy of p̃ is added to the loss; weights at or below the cutoff become 0. Each seed draws its own
+    examples from the training pool. Few examples are trained on for as many steps as many are, and evaluated as
+    often.
 """
 
 import functools
@@ -27,6 +34,8 @@ from adalayers.study import (
     Setting,
     Study,
     for_equal_steps,
+    method_of,
+    question_of,
     sizes,
 )
 
@@ -69,10 +78,7 @@ def arms(setting: Setting) -> tuple[list[Arm], list[str]]:
 
 STUDY = Study(
     name="small_data",
-    question=(
-        "The method overfits with little data: how do alpha, the entropy weight lambda and the cutoff matter there, "
-        "and from how many training examples on are all settings alike?"
-    ),
+    question=question_of(__doc__),
     design=Design(
         arms=arms,
         factors=(
@@ -86,14 +92,7 @@ STUDY = Study(
     ),
     page=Page(
         parts=("factor",),
-        method={
-            "The model": (
-                "Hidden states of a frozen backbone are projected and added up with the weights p̃ = softmax(α p), p "
-                "learned; λ times the entropy of p̃ is added to the loss; weights at or below the cutoff become 0. "
-                "Each seed draws its own examples from the training pool. Few examples are trained on for as many "
-                "steps as many are, and evaluated as often."
-            ),
-        },
+        method=method_of(__doc__),
     ),
     defaults=Defaults(sizes={"trials": 0}),
 )

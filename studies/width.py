@@ -1,6 +1,6 @@
 """Is what the mix gains its layers, or its parameters? One layer, as wide as the mix.
 
-Question    Does a single layer reach the mix of all once it is projected as wide, or as often, as the mix is?
+Question    Does a single layer reach the mix of all layers once it is projected as wide, or as often, as the mix is?
 Scientific  layer and k of a single layer; how many projections of it are mixed
 Nuisance    lr, in a search that --trials adds; none otherwise
 Fixed       all else at the script's defaults or --set; --set layer is the best single one by studies/single_layer.py
@@ -8,6 +8,11 @@ Metric      the dataset's selection metric, or --metric; chosen on validation, p
 Budget      the mix; a layer and the last at three widths; the layer projected often; x --seeds, unpruned
 Command     python studies/width.py --backbone minilm --dataset conll2003 --set layer=3
 Result      none yet
+
+The arms:
+    The mix projects every layer of a frozen backbone to k dimensions and adds them up with learned weights. A single
+    layer has one projection, of the same width or wider. A layer with several projections has as many as the mix,
+    added up with learned weights as there: its parameters are the mix's, and all that it reads is one layer.
 """
 
 import sys
@@ -15,7 +20,7 @@ from collections.abc import Sequence
 
 from adalayers.command.main import main
 from adalayers.comparisons import Comparison, PlannedArm, pair
-from adalayers.study import Arm, Defaults, Design, Factor, Page, Setting, Study
+from adalayers.study import Arm, Defaults, Design, Factor, Page, Setting, Study, method_of, question_of
 
 
 def arms(setting: Setting) -> tuple[list[Arm], list[str]]:
@@ -57,9 +62,7 @@ def comparisons(arms: Sequence[PlannedArm], factors: Sequence[str], control: str
 
 STUDY = Study(
     name="width",
-    question=(
-        "Does a single layer reach the mix of all layers once it is projected as wide, or as often, as the mix is?"
-    ),
+    question=question_of(__doc__),
     design=Design(
         arms=arms,
         factors=(
@@ -71,14 +74,7 @@ STUDY = Study(
     page=Page(
         parts=("costs",),
         headline=("component", "single"),
-        method={
-            "The arms": (
-                "The mix projects every layer of a frozen backbone to k dimensions and adds them up with learned "
-                "weights. A single layer has one projection, of the same width or wider. A layer with several "
-                "projections has as many as the mix, added up with learned weights as there: its parameters are the "
-                "mix's, and all that it reads is one layer."
-            ),
-        },
+        method=method_of(__doc__),
     ),
     defaults=Defaults(sizes={"trials": 0}),
 )

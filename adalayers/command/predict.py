@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 import contextlib
-import io
 import json
 import logging
-import os
 import sys
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import asdict
 from itertools import islice
 from pathlib import Path
@@ -17,7 +15,7 @@ from typing import Literal
 import torch
 
 from adalayers.backbones.sources import BackboneSource
-from adalayers.console.progress import Rate, show
+from adalayers.console.progress import show
 from adalayers.deploy.predictions import task_kind
 from adalayers.deploy.predictor import Predictor
 from adalayers.deploy.summary import study_of
@@ -105,15 +103,10 @@ def _tasks(
                 f"wanted tasks of one base model, {folders[0]} has {source.id!r}, {folder} has {base.get('id')!r} or "
                 "another revision of it; ask them one after the other"
             )
-        tasks[_name(model, folder, tasks)] = model
+        study = study_of(model.about)
+        name = study.dataset.name if study else Path(folder).resolve().name
+        tasks[name if name not in tasks else f"{name}-{1 + len(tasks)}"] = model
     return tasks, source
-
-
-def _name(task: FusionModel, folder: str, taken: Collection[str]) -> str:
-    """Return what a task is called: its dataset's name, else its folder's; numbered where another has it."""
-    study = study_of(task.about)
-    name = study.dataset.name if study else Path(folder).resolve().name
-    return name if name not in taken else f"{name}-{1 + sum(earlier.startswith(name) for earlier in taken)}"
 
 
 @contextlib.contextmanager
@@ -121,24 +114,20 @@ def _opened(texts: Sequence[str] | None, file: str | None) -> Iterator[Iterable[
     """Yield the lines to be read: the texts, those of the file, or of standard input."""
     if texts is not None:
         yield [text.encode("utf-8", "surrogateescape") for text in texts]
-    elif file is None:
-        yield sys.stdin.buffer
-    else:
-        try:
-            stream = Path(file).open("rb")  # noqa: SIM115  # closed below
-        except (OSError, ValueError) as error:  # ValueError: a NUL
-            raise BadInput(
-                f"wanted a file of texts, {file!r} cannot be read ({first_line(error)}); check the path"
-            ) from error
-        with stream:
-            yield stream
+        return
+    try:
+        stream = sys.stdin.buffer if file is None else Path(file).open("rb")  # noqa: SIM115  # closed below
+    except (OSError, ValueError) as error:  # ValueError: a NUL
+        raise BadInput(
+            f"wanted a file of texts, {file!r} cannot be read ({first_line(error)}); check the path"
+        ) from error
+    with contextlib.nullcontext() if file is None else stream:
+        yield stream
 
 
 def _texts(stream: Iterable[bytes]) -> Iterator[tuple[int, str]]:
-    """Yield the lines that hold a word, each with its number from 1, and say how far they are, of a file."""
-    rate, empty = Rate("predict", "kB"), 0
-    reader = stream if isinstance(stream, io.BufferedReader) else None
-    total = os.fstat(reader.fileno()).st_size if reader else 0  # 0 of a pipe and a terminal
+    """Yield the lines that hold a word, each with its number from 1."""
+    empty = 0
     try:
         for number, line in enumerate(stream, start=1):
             text = line.decode("utf-8", errors="replace").strip("\ufeff\r\n")
@@ -146,8 +135,6 @@ def _texts(stream: Iterable[bytes]) -> Iterator[tuple[int, str]]:
                 yield number, text
             else:
                 empty += 1
-            if reader and total:
-                rate(reader.tell() // 1000, max(1, total // 1000))
     except OSError as error:
         raise BadInput(
             f"wanted lines of text, reading them failed ({error.strerror}); check the file"

@@ -148,16 +148,12 @@ def _check_same_base(base: Any, name: str, task: FusionModel) -> None:
     What a model was loaded from is known of hub ids alone; a folder may hold anything.
     """
     trained, config = task.about.get("backbone", {}), getattr(base, "config", None)
-    wanted, loaded = trained.get("id"), getattr(config, "_name_or_path", "")
-    from_hub = re.fullmatch(r"[\w.-]+/[\w.-]+", loaded or "") and not Path(loaded).is_dir()
-    if wanted and from_hub and loaded != wanted:
+    loaded, commit = str(getattr(config, "_name_or_path", "")), str(getattr(config, "_commit_hash", None))
+    from_hub = re.fullmatch(r"[\w.-]+/[\w.-]+", loaded) and not Path(loaded).is_dir()
+    wanted, revision = trained.get("id"), str(trained.get("revision"))
+    commits = [re.fullmatch("[0-9a-f]{40}", each) for each in (revision, commit)]
+    if (wanted and from_hub and loaded != wanted) or (all(commits) and revision != commit):
         raise BadInput(
-            f"wanted the base model {wanted!r} of {name!r}, this one was loaded from {loaded!r}; load the former"
-        )
-    commits = trained.get("revision"), getattr(config, "_commit_hash", None)
-    both_known = all(re.fullmatch("[0-9a-f]{40}", str(commit)) for commit in commits)
-    if both_known and commits[0] != commits[1]:
-        raise BadInput(
-            f"wanted the base model of {name!r} at revision {commits[0]}, this one was loaded at {commits[1]}; "
-            f"load it with from_pretrained(..., revision={commits[0]!r})"
+            f"wanted the base model {wanted!r} of {name!r} at revision {revision}, this one is {loaded!r}, loaded at "
+            f"{commit}; load the former with from_pretrained(..., revision=...)"
         )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -10,13 +11,9 @@ from typing import Any
 import pandas as pd
 
 from adalayers.errors import BadInput
-from adalayers.installed import own_module
-from adalayers.results.files import BEST, STUDY, TRIALS, read_trials
-from adalayers.results.intervals import mean_interval
-from adalayers.results.study_file import DatasetRecord, StudyFile, from_json, read_study
-from adalayers.storage.folder import Folder
-from adalayers.tasks.kinds import KINDS
-from adalayers.tasks.metrics import bounds
+from adalayers.results.files import BEST, STUDY, TRIALS
+from adalayers.results.frames import StudyResults
+from adalayers.results.study_file import DatasetRecord, from_json
 
 
 @dataclass(frozen=True)
@@ -91,23 +88,15 @@ def study_summary(folder: str | Path, about: Mapping[str, Any]) -> StudySummary 
     path = Path(folder).expanduser().resolve()
     if path.name != BEST or not all((path.parent / name).is_file() for name in (STUDY, TRIALS)):
         return study_of(about)
-    study_folder = Folder(path.parent)
-    study = read_study(study_folder)
-    trials = read_trials(study_folder)
+    results = StudyResults(path.parent)
+    study, trials = results.study, results.trials
     rows = trials[trials["trial_id"] == str(about.get("trial_id"))]
     if rows.empty:
         raise BadInput(
-            f"wanted the trial {about.get('trial_id')!r} in {study_folder.uri}/{TRIALS}, it has none; "
-            "best/ belongs to another study"
+            f"wanted the trial {about.get('trial_id')!r} in {path.parent}/{TRIALS}, it has none; best/ belongs to "
+            "another study"
         )
-    row = rows.iloc[0]
-    if row["stage"] == "confirm":
-        # As on the page: a seed that diverged has the trivial model's score.
-        baseline = study.environment.dataset.baseline
-        floored = own_module("reports.reading.load").with_floor(trials, study.request.metric, baseline)
-        rows = own_module("reports.tables.arms").confirmed(floored)
-        rows = rows[rows["arm"] == row["arm"]]
-    environment = study.environment
+    row, environment = rows.iloc[0], study.environment
     local = Path(environment.dataset.path)
     return StudySummary(
         study=study.study,
@@ -117,25 +106,25 @@ def study_summary(folder: str | Path, about: Mapping[str, Any]) -> StudySummary 
         metric=study.request.metric,
         layer_parameters=environment.backbone.layer_parameters,
         dataset=replace(environment.dataset, path=local.name if local.is_absolute() else ""),
-        scores=_scores(study, row, rows),
+        scores=_scores(results, row),
         commit=environment.git.commit,
     )
 
 
-def _scores(study: StudyFile, row: pd.Series, seeds: pd.DataFrame) -> tuple[ScoreSummary, ...]:
-    """Return the scores of a trial next to those of its arm, as pages have them, the study's metric first."""
-    kind = KINDS.get(study.environment.dataset.kind)
-    completed = seeds["status"] == "completed"
-    summaries: list[ScoreSummary] = []
-    for prefix, split in (("test", "test"), ("val", "validation")):
-        for metric in dict.fromkeys((study.request.metric, *(kind.metrics_of(()) if kind else ()))):
-            column = f"{prefix}/{metric}"
-            if column not in seeds or pd.isna(row[column]):
-                continue
-            value = float(row[column])
-            # The selection metric has a score of seeds that diverged, too.
-            of_seeds = seeds[column].where(completed | (metric == study.request.metric)).astype(float)
-            over = mean_interval(of_seeds, limits=bounds(metric))
-            mean = value if over.mean is None else over.mean
-            summaries.append(ScoreSummary(split, metric, value, mean, over.n, over.low, over.high))
+def _scores(results: StudyResults, row: pd.Series) -> tuple[ScoreSummary, ...]:
+    """Return the scores that selected a trial next to those of its arm, as its page has them; test first."""
+    metric, arms = results.study.request.metric, results.arms
+    of_arm = arms[(arms["arm"] == row["arm"]) & (row["stage"] == "confirm")]
+    summaries = []
+    for split, prefix in (("test", "test"), ("validation", "val")):
+        value = float(row.get(f"{prefix}/{metric}", math.nan))
+        if math.isnan(value):
+            continue
+        summary = ScoreSummary(split, metric, value, value, 1)
+        for arm in of_arm.to_dict("records"):
+            of = "" if arm["split"] == prefix else f"{prefix}_"
+            told = {name: arm[f"{of}{name}"] for name in ("mean", "low", "high")}
+            known = {name: float(each) for name, each in told.items() if not math.isnan(each)}
+            summary = replace(summary, n=int(arm[f"{of}n"]), **known)
+        summaries.append(summary)
     return tuple(summaries)

@@ -6,6 +6,7 @@ from typing import Any
 
 import pandas as pd
 
+from adalayers.comparisons import PlannedArm
 from adalayers.config import TrialConfig, as_values
 from adalayers.data.prepare import DataRequest, prepare
 from adalayers.fusion.layer_mix import LayerMixConfig
@@ -63,7 +64,9 @@ def made_task(folder: Path, backbone: str, dataset: str, config: TrialConfig | N
     study = records.StudyFile(
         study="alpha_lambda",
         name=folder.name,
-        request=records.RequestRecord(question="How much?", metric=data.metric),
+        request=records.RequestRecord(
+            question="How much?", metric=data.metric, arms=(PlannedArm("alpha=1", "core"),), control="alpha=1"
+        ),
         environment=records.EnvironmentRecord(
             backbone=records.BackboneRecord(
                 name=source.name, id=source.id, layers=source.layers, layer_parameters=1000

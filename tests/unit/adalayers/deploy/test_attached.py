@@ -289,8 +289,8 @@ def test_another_revision_or_another_model_of_the_same_size_is_refused(base_of, 
     base, task = base_of(), base_of().task()
     task.about = {"backbone": {"id": "org/base", "revision": "a" * 40, "fingerprint": "0"}}
     for commit, name, message in (
-        ("b", "org/base", "at revision aaaa.*loaded at bbbb"),
-        ("a", "org/other", "wanted the base model 'org/base'.*'org/other'"),
+        ("b", "org/base", "at revision aaaa.*, loaded at bbbb"),
+        ("a", "org/other", "wanted the base model 'org/base' of.*'org/other'"),
         ("a", "org/base", ""),
     ):
         monkeypatch.setattr(base.model.config, "_commit_hash", commit * 40, raising=False)
