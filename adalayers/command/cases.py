@@ -57,20 +57,26 @@ def cases(study: Study, flags: Flags, hold: Callable[[Folder], None] = lambda fo
     base = base_config(space, flags.study.set, flags.study.epochs)
     if "fusion" in flags.study.set:
         space = space.without([name for name in space.nuisance if name not in base.values()])
-    several_columns = len({request.label_column for request in flags.requests}) > 1
+    taken: set[str] = set()
+
+    def enter(folder: Folder) -> None:
+        if folder.address in taken:
+            raise BadInput(
+                f"wanted each backbone, dataset and label column once, got {folder.uri} twice; name it once"
+            )
+        taken.add(folder.address)
+        hold(folder)
+
+    columns = {request.label_column for request in flags.requests}
+    label = [] if flags.label is None else [_safe("--label", flags.label)]
     cases: list[Case] = []
     for request in flags.requests:
-        suffix = []
-        if request.label_column and several_columns:
-            suffix.append(_safe("--label-column", request.label_column))
-        if flags.label is not None:
-            suffix.append(_safe("--label", flags.label))
-        case = _case(study, space, base, flags, request, suffix, hold)
-        if any(earlier.folder.address == case.folder.address for earlier in cases):
-            raise BadInput(
-                f"wanted each backbone, dataset and label column once, got {case.folder.uri} twice; name it once"
-            )
-        cases.append(case)
+        column = (
+            [_safe("--label-column", request.label_column)]
+            if request.label_column and len(columns) > 1
+            else []
+        )
+        cases.append(_case(study, space, base, flags, request, [*column, *label], enter))
     return cases
 
 
@@ -124,7 +130,7 @@ def _case(
     flags: Flags,
     request: DataRequest,
     suffix: list[str],
-    hold: Callable[[Folder], None],
+    enter: Callable[[Folder], None],
 ) -> Case:
     prepared = prepare(request, weights=not flags.dry_run)
     if study.task_kind not in (None, prepared.task.kind.name):
@@ -147,19 +153,19 @@ def _case(
     name = "-".join([prepared.source.name, prepared.task.name, *suffix])
     folder = Folder(flags.output).child(study.name).child(name)
     request_record = asked(flags, prepared)
-    hold(folder)
+    enter(folder)
     # Without its weights a backbone has no fingerprint that says whether a study there is of it.
     new = flags.fresh or not prepared.source.has_weights
     before = new_study() if new else opened(folder, request_record, prepared.provenance)
     plan = as_recorded(plan, before.request.arms, before.request.notes, prepared.shape)
     prepared = prepared.reading(_configs(plan, prepared.shape))
     if not new:
-        searched = plan.tuned_only and flags.study.trials > 0  # arms are as searches find them
-        rates = flags.study.rates
         arms = (
-            {} if searched else {arm.name: at_rates(arm.config, rates, prepared.shape) for arm in plan.arms}
-        )
-        check_rows(folder, before, prepared, arms)
+            [] if plan.tuned_only and flags.study.trials else plan.arms
+        )  # else they are as searches find them
+        rates = flags.study.rates
+        configs = {arm.name: at_rates(arm.config, rates, prepared.shape) for arm in arms}
+        check_rows(folder, before, prepared, configs)
     effect = smallest_effect(folder, before, request_record.smallest_effect, prepared.task.metric)
     request_record = dataclasses.replace(request_record, smallest_effect=effect)
     return Case(prepared=prepared, plan=plan, folder=folder, request=request_record, before=before)

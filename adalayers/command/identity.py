@@ -89,16 +89,12 @@ def check_rows(
 
 def _differing(before: StudyFile, prepared: Prepared) -> str:
     """Return what a study had that is another now, in words; "" where `study.json` knows of nothing."""
-    dataset = before.environment.dataset
-    here = {name: len(split) for name, split in prepared.task.splits.items()}
-    if dataset.labels and dataset.labels != prepared.task.label_names:
-        return f"the labels {', '.join(dataset.labels)}, now they are {', '.join(prepared.task.label_names)}"
-    sizes = [
-        f"{n:,} examples of {name}, now {here.get(name, 0):,}"
-        for name, n in dataset.examples.items()
-        if n != here.get(name, 0)
-    ]
-    return ", ".join(sizes)
+    then, task = before.environment.dataset, prepared.task
+    here = {name: len(split) for name, split in task.splits.items()}
+    if then.labels and then.labels != task.label_names:
+        return f"the labels {', '.join(then.labels)}, now they are {', '.join(task.label_names)}"
+    sizes = ((name, n, here.get(name, 0)) for name, n in then.examples.items())
+    return ", ".join(f"{n:,} examples of {name}, now {now:,}" for name, n, now in sizes if n != now)
 
 
 def smallest_effect(folder: Folder, before: StudyFile, wanted: float | None, metric: str) -> float:

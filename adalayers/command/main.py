@@ -109,18 +109,9 @@ def run_study(
     from adalayers.command.run import move_aside, run
     from adalayers.storage.lock import one_driver
 
+    pages = reports or cast("Reports", own_module("reports"))
     with contextlib.ExitStack() as drivers:
-        holding: set[str] = set()
-
-        def hold(folder: Folder) -> None:
-            if (
-                folder.address not in holding
-            ):  # a case that is named twice is refused, but not as another driver's
-                drivers.enter_context(one_driver(folder, command))
-                holding.add(folder.address)
-
-        pages = reports or cast("Reports", own_module("reports"))
-        found = cases(study, flags, hold)
+        found = cases(study, flags, lambda folder: drivers.enter_context(one_driver(folder, command)))
         pages.check()
         if flags.fresh:
             move_aside([case.folder for case in found])

@@ -11,11 +11,12 @@ from typing import Literal
 from adalayers.command.cases import tracking_uri
 from adalayers.command.examples import write_examples
 from adalayers.command.flags import Flags
-from adalayers.command.shared_examples import add_shared
 from adalayers.console.progress import Rate, show
 from adalayers.data.feature_choice import feature_choice
+from adalayers.results.measures import write_shared
 from adalayers.storage.folder import Folder
 from adalayers.study import Study
+from adalayers.tasks.task import Task
 from adalayers.tracking.mirror import Mirror
 from adalayers.tuning.case import Case, ReadyCase
 from adalayers.tuning.run import most_failed, run_study
@@ -77,6 +78,12 @@ def run(study: Study, flags: Flags, cases: list[Case], *, reports: Reports) -> E
         f"error: {'all' if failed == total else f'{failed} of {total}'} trials failed; the first one: {why}"
     )
     return "most failed"
+
+
+def add_shared(folder: Folder, task: Task) -> None:
+    """Write the indices of examples that also stand in train into `measures.json`, where there are any."""
+    if any(task.shared.values()):
+        write_shared(folder, {role: index.tolist() for role, index in task.also_in_train.items()})
 
 
 def _ready(study: Study, flags: Flags, case: Case, deadline: float) -> ReadyCase:

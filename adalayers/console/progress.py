@@ -97,21 +97,19 @@ class Rate:
 class TrialProgress:
     """Progress of a study's trials: a line per ended trial, and now and then one while they run.
 
-    The clock starts with the first trial's training: what Ray takes to start says nothing about the rest. Time is that
-    of epochs: those of a group pass together.
+    The clock starts with the first trial's training: what Ray takes to start says nothing about the rest. A trial that
+    runs counts as the share of its epochs that has passed.
 
     Args:
-        epochs: Most of a trial; how many the rest takes is known from those that have ended.
+        epochs: Most of a trial.
         best: The best validation score of earlier runs.
     """
 
     def __init__(self, metric: str, epochs: int, best: float | None = None):
-        self.metric, self._epochs = metric, epochs
+        self.metric, self._epochs, self._best = metric, epochs, best
         self._began: float | None = None
-        self._said = time.monotonic()
-        self._ended, self._taken = 0, 0.0
+        self._said, self._ended = time.monotonic(), 0
         self._running: dict[str, tuple[int, float]] = {}
-        self._best = best
 
     def at(
         self,
@@ -128,41 +126,31 @@ class TrialProgress:
         if not trials:
             return
         self._running[program] = trials, epoch
-        if self._began is None:
-            self._began = now - seconds
+        self._began = now - seconds if self._began is None else self._began
         if now - self._said >= max(LINE_SECONDS, LINE_SHARE * (now - self._began)):
-            self._said, left = now, remaining()
             running = sum(n for n, _ in self._running.values())
             epochs = " and ".join(sorted({f"{at:.0f}" for _, at in self._running.values()}, key=float))
-            logger.info(
-                f"[{total() - left}/{total()}] about {self._left(left)} left | {running} trials are in epoch {epochs} "
-                f"of at most {self._epochs}",
-                extra={"refreshes": True},
-            )
-
-    def _left(self, remaining: int) -> str:
-        """Return about how long the remaining trials take, from the epochs that have passed."""
-        each = self._taken / self._ended if self._taken else self._epochs
-        passed = sum(n * min(epoch, each) for n, epoch in self._running.values())
-        elapsed = time.monotonic() - (self._began or 0.0)
-        return duration(max(0.0, remaining * each - passed) * elapsed / max(1e-9, self._taken + passed))
+            what = f"{running} trials are in epoch {epochs} of at most {self._epochs}"
+            self._say(what, remaining(), total(), refreshes=True)
 
     def ended(self, row: TrialRow, remaining: int, total: int) -> None:
         """Say how a trial ended and what is left: a line each, or, on a terminal, one that refreshes."""
         self._ended += 1
-        self._taken += float(row.found.get("epochs") or self._epochs)
-        now = self._said = time.monotonic()
         if self._began is None:
-            self._began = now - float(row.found.get("seconds") or 1.0)
-        elapsed = now - self._began
+            self._began = time.monotonic() - float(row.found.get("seconds") or 1.0)
         score = row.score(self.metric)
         if score is not None and row.status == "completed":
             self._best = score if self._best is None else max(self._best, score)
         named = "" if score is None else f" val/{self.metric} {score:.4f}"
         best = "" if self._best is None else f", best {self._best:.4f}"
+        what = f"{row.arm or 'search'} seed {row.seed}: {row.status}{named}{best} ({row.trial_id})"
+        self._say(what, remaining, total, refreshes=row.status in ("completed", "stopped"))
+
+    def _say(self, what: str, remaining: int, total: int, *, refreshes: bool) -> None:
+        now = self._said = time.monotonic()
+        passed = sum(n * min(1.0, epoch / self._epochs) for n, epoch in self._running.values())
+        each = (now - (self._began or now)) / max(1e-9, self._ended + passed)
+        left = duration(max(0.0, remaining - passed) * each)
         logger.info(
-            f"[{total - remaining}/{total}] about {self._left(remaining)} left, "
-            f"{60 * self._ended / elapsed:.1f} trials/min | "
-            f"{row.arm or 'search'} seed {row.seed}: {row.status}{named}{best} ({row.trial_id})",
-            extra={"refreshes": row.status in ("completed", "stopped")},
+            f"[{total - remaining}/{total}] about {left} left | {what}", extra={"refreshes": refreshes}
         )

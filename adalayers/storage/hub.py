@@ -101,14 +101,9 @@ def require_hub(what: str) -> None:
 @contextlib.contextmanager
 def quiet() -> Iterator[None]:
     """Silence transformers' load reports, progress bars and warnings; everything is put back afterwards."""
-    from huggingface_hub.utils import are_progress_bars_disabled, disable_progress_bars, enable_progress_bars
     from transformers.utils import logging
 
-    verbosity, bars, hub_bars_off = (
-        logging.get_verbosity(),
-        logging.is_progress_bar_enabled(),
-        are_progress_bars_disabled(),
-    )
+    verbosity, bars = logging.get_verbosity(), logging.is_progress_bar_enabled()
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         # Not set where it is so already: each time, all loggers of the process are gone through.
@@ -122,7 +117,6 @@ def quiet() -> Iterator[None]:
                 logging.set_verbosity(verbosity)
             if bars:
                 logging.enable_progress_bar()
-            (disable_progress_bars if hub_bars_off else enable_progress_bars)()
 
 
 @contextlib.contextmanager

@@ -166,17 +166,9 @@ def _read(parent: Folder, name: str) -> JsonObject:
 
 
 def _taken(folder: Folder, driver: Mapping[str, Any]) -> BadInput:
-    named = {
-        key: " ".join(str(driver[key]).split())
-        for key in ("pid", "host", "since", "command")
-        if key in driver
-    }
-    who = (
-        f"process {named['pid']} on {named['host']}, since {named['since']} ({named['command']})"
-        if len(named) == 4
-        else "another process"
-    )
+    names = ("pid", "host", "since", "command")
+    pid, host, since, command = (" ".join(str(driver.get(name, "?")).split()) for name in names)
     return BadInput(
-        f"wanted {redacted(folder.uri)} for this run alone, {who} works on it; wait until that one ends or stop it, or "
-        "take another folder with --label NAME"
+        f"wanted {redacted(folder.uri)} for this run alone, process {pid} on {host}, since {since} ({command}) works "
+        "on it; wait until that one ends or stop it, or take another folder with --label NAME"
     )

@@ -42,7 +42,7 @@ def lines_of(monkeypatch):
 def test_a_terminal_has_one_line_that_refreshes_and_failures_stay(lines_of):
     written = lines_of(Terminal())
     first, failed, *rest = written.split("\n")
-    assert first.startswith("\r\x1b[K[1/4] about 3 s left, 60.0 trials/min | mix seed 1:")
+    assert first.startswith("\r\x1b[K[1/4] about 3 s left | mix seed 1:")
     assert len(first) <= len("\r\x1b[K") + 59
     assert failed.startswith("[2/4] about ")
     assert failed.endswith("mix seed 2: failed (t2)")
@@ -57,7 +57,7 @@ def test_a_file_has_a_line_for_each_trial(lines_of):
 
 
 def test_a_group_that_runs_says_in_which_epoch_it_is_and_how_long_the_rest_takes(lines_of, monkeypatch):
-    """After 100 s 64 trials are in epoch 8 of 32: 3 times as long remains; three quarters of it where 24 suffice."""
+    """After 100 s 64 of 128 trials are in epoch 8 of 32, a quarter of all their epochs: 7 times as long remains."""
     stream, now = io.StringIO(), [1000.0]
     lines_of(stream)
     stream.truncate(0)
@@ -79,6 +79,6 @@ def test_a_group_that_runs_says_in_which_epoch_it_is_and_how_long_the_rest_takes
     lines = stream.getvalue().splitlines()
     assert lines[0] == "[0/128] about 13 min left | 64 trials are in epoch 1 of at most 32"
     assert lines[1] == "[0/128] about 12 min left | 64 trials are in epoch 8 of at most 32"
-    # 36 epochs of 64 took 400 s, and 12 are left.
-    assert lines[-1] == "[64/128] about 2 min left | 64 trials are in epoch 12 of at most 32"
+    # 64 trials and three eighths of the others took 400 s.
+    assert lines[-1] == "[64/128] about 3 min left | 64 trials are in epoch 12 of at most 32"
     assert len(lines) == 2 + 64 + 1

@@ -10,7 +10,7 @@ import pyarrow.parquet
 import pytest
 from datasets import ClassLabel, Dataset, DatasetDict, Features, List, Value
 
-from adalayers.command.shared_examples import add_shared
+from adalayers.command.run import add_shared
 from adalayers.errors import BadInput
 from adalayers.results.measures import read_shared
 from adalayers.storage import hub
