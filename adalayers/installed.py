@@ -30,60 +30,17 @@ PACKAGE = Path(__file__).resolve().parent
 FOLDERS = ("reports", "search_spaces", "studies")
 """Next to the package in a clone, within it in a wheel."""
 
-LIBRARIES = frozenset(
-    {
-        *("PIL", "accelerate", "adalayers", "datasets", "filelock", "google", "huggingface_hub", "jaxtyping"),
-        *(
-            "jinja2",
-            "markdown_it",
-            "markupsafe",
-            "matplotlib",
-            "mlflow",
-            "numpy",
-            "optuna",
-            "pandas",
-            "psutil",
-        ),
-        *("pyarrow", "ray", "safetensors", "scipy", "sentencepiece", "sklearn", "sqlalchemy", "tiktoken"),
-        *("tokenizers", "torch", "transformers", "xxhash", "yaml"),
-    }
-)
-"""Modules of other packages that this library needs, itself among them."""
-_UNUSED = {"antigravity", "idlelib", "lib2to3", "test", "this", "turtle", "turtledemo"}
-"""Modules of Python's own that no library needs."""
-
-
-def taken_name(name: str) -> bool:
-    """Return whether a module of this name would stand in for one that this library needs."""
-    return name in LIBRARIES or name in FOLDERS or (name in sys.stdlib_module_names and name not in _UNUSED)
-
 
 def settle_imports() -> None:
-    """Keep what only happens to lie beside the program out of the way of the libraries.
+    """Keep what only happens to lie in the current folder out of the way of the libraries.
 
-    `python -m adalayers` has put the current folder in front of all others: it goes, unless this package is in it.
-
-    Raises:
-        BadInput: A module in the folder of the script that runs has the name of one that this library needs.
+    `python -m adalayers` has put that folder in front of all others: it goes, unless this package is in it.
     """
-    program, first = sys.modules.get("__main__"), sys.path[0] if sys.path else ""
-    spec = getattr(program, "__spec__", None)
-    if spec is not None:
-        if spec.name.partition(".")[0] == "adalayers" and first in ("", os.getcwd()):
-            del sys.path[0]
-            if PACKAGE.parent == Path(first or os.getcwd()).resolve():
-                sys.path.append(str(PACKAGE.parent))
-        return
-    script = Path(getattr(program, "__file__", None) or os.devnull).resolve()
-    if script.parent != Path(first).resolve() or script.parent == PACKAGE.parent:
-        return
-    for path in sorted(script.parent.iterdir()):
-        module = path.name if (path / "__init__.py").is_file() else path.stem if path.suffix == ".py" else ""
-        if path != script and taken_name(module) and module not in FOLDERS:
-            raise BadInput(
-                f"wanted Python's own {module!r}, or that of its package, {path} stands in for it: Python looks into "
-                f"the folder of {script.name} first; rename it, or move the script into another folder"
-            )
+    spec, first = getattr(sys.modules.get("__main__"), "__spec__", None), sys.path[0] if sys.path else ""
+    if spec is not None and spec.name.partition(".")[0] == "adalayers" and first in ("", os.getcwd()):
+        del sys.path[0]
+        if PACKAGE.parent == Path(first or os.getcwd()).resolve():
+            sys.path.append(str(PACKAGE.parent))
 
 
 def require_own_script() -> None:

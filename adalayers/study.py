@@ -6,6 +6,7 @@ import copy
 import dataclasses
 import hashlib
 import importlib
+import itertools
 import json
 import math
 import re
@@ -179,6 +180,20 @@ class Setting:
         """Return the study's own values of some hyperparameters, those that follow from others worked out."""
         values = self.base.resolved(self.shape)
         return {name: values[name] for name in names if name in values}
+
+
+def crossed(setting: Setting, levels: Mapping[str, Sequence[Any]], base: Settings) -> list[Arm]:
+    """Return an arm for each combination of levels on top of `base`, of a factor that the user fixed its level alone.
+
+    The last factor varies fastest.
+    """
+    values = [setting.levels(name, of_factor) for name, of_factor in levels.items()]
+    points = [dict(zip(levels, point, strict=True)) for point in itertools.product(*values)]
+
+    def named(point: Settings) -> str:
+        return " ".join(f"{k}={v:g}" if isinstance(v, float) else f"{k}={v}" for k, v in point.items())
+
+    return [Arm(named(point), "core", {**base, **point}) for point in points]
 
 
 def sizes(setting: Setting, shares: Sequence[float], least: int = 16) -> list[int]:

@@ -29,7 +29,19 @@ from adalayers.command.main import main
 from adalayers.comparisons import Comparison, PlannedArm, pair, planned_comparisons
 from adalayers.presets import SetUp, logit_travel, setups
 from adalayers.states import Settings
-from adalayers.study import FACTORS, LAST, UNIFORM, Arm, Design, Page, Setting, Study, method_of, question_of
+from adalayers.study import (
+    FACTORS,
+    LAST,
+    UNIFORM,
+    Arm,
+    Design,
+    Page,
+    Setting,
+    Study,
+    crossed,
+    method_of,
+    question_of,
+)
 
 PUBLISHED, AT_ITS_TRAVEL = "published-mix", "published-mix at its travel"
 TWIN = 64.0
@@ -42,20 +54,12 @@ def arms(setting: Setting) -> tuple[list[Arm], list[str]]:
     """
     from search_spaces.alpha_lambda import LEVELS
 
-    core = [
-        Arm(
-            f"alpha={alpha:g} entropy_weight={entropy_weight:g}",
-            "core",
-            {"mix": "learned", "alpha": alpha, "entropy_weight": entropy_weight},
-        )
-        for alpha in setting.levels("alpha", LEVELS["alpha"])
-        for entropy_weight in setting.levels("entropy_weight", LEVELS["entropy_weight"])
-    ]
     mix_lr = setting.own_settings("mix_lr")["mix_lr"]
     rate = TWIN * float(mix_lr or 0)
-    published: Settings = {"mix": "learned", **setting.published.values}
+    learned: Settings = {"mix": "learned"}
+    published = {**learned, **setting.published.values}
     return [
-        *core,
+        *crossed(setting, LEVELS, learned),
         Arm(PUBLISHED, "published", published),
         Arm(AT_ITS_TRAVEL, "published", {**published, "mix_lr": _rate_at_its_travel(setting)}),
         UNIFORM,
@@ -63,7 +67,7 @@ def arms(setting: Setting) -> tuple[list[Arm], list[str]]:
         Arm(
             f"alpha=1 mix_lr={rate:g}",
             "twin",
-            {"mix": "learned", "alpha": 1.0, "entropy_weight": 0.0, "mix_lr": rate},
+            {**learned, "alpha": 1.0, "entropy_weight": 0.0, "mix_lr": rate},
         ),
     ], [_published_note(setting)]
 

@@ -21,6 +21,7 @@ The model:
 
 import functools
 import sys
+from dataclasses import replace
 
 from adalayers.command.main import main
 from adalayers.comparisons import planned_comparisons
@@ -32,6 +33,7 @@ from adalayers.study import (
     Page,
     Setting,
     Study,
+    crossed,
     for_equal_steps,
     method_of,
     question_of,
@@ -44,15 +46,9 @@ def arms(setting: Setting) -> tuple[list[Arm], list[str]]:
     from search_spaces.capacity import DATA_SHARES, DROPOUT, K
 
     return [
-        Arm(
-            f"k={k} dropout={dropout:g} train_examples={n}",
-            "core",
-            {"k": k, "dropout": dropout, **for_equal_steps(setting, n)},
-            label=f"k={k} dropout={dropout:g}",
-        )
+        replace(arm, name=f"{arm.name} train_examples={n}", label=arm.name)
         for n in setting.levels("train_examples", sizes(setting, DATA_SHARES))
-        for k in setting.levels("k", K)
-        for dropout in setting.levels("dropout", DROPOUT)
+        for arm in crossed(setting, {"k": K, "dropout": DROPOUT}, for_equal_steps(setting, n))
     ], []
 
 

@@ -19,6 +19,7 @@ The cutoff:
 """
 
 import sys
+from dataclasses import replace
 
 from adalayers.command.main import main
 from adalayers.study import (
@@ -32,6 +33,7 @@ from adalayers.study import (
     Setting,
     Study,
     Variant,
+    crossed,
     method_of,
     question_of,
 )
@@ -51,16 +53,12 @@ def arms(setting: Setting) -> tuple[list[Arm], list[str]]:
     """Return cutoff x alpha, without a cutoff first, at work always and only after training; then the uniform mix."""
     from search_spaces.cutoff import ALPHA
 
+    levels = {"cutoff": cutoffs(setting), "alpha": ALPHA}
     core = [
-        Arm(
-            f"cutoff={cutoff:g} alpha={alpha:g}{' after training' if when == AFTER else ''}",
-            "core",
-            {"mix": "learned", "alpha": alpha, "cutoff": cutoff, "cutoff_when": when},
-        )
+        replace(arm, name=f"{arm.name}{' after training' if when == AFTER else ''}")
         for when in setting.levels("cutoff_when", ["always", AFTER])
-        for cutoff in setting.levels("cutoff", cutoffs(setting))
-        for alpha in setting.levels("alpha", ALPHA)
-        if cutoff or when != AFTER
+        for arm in crossed(setting, levels, {"mix": "learned", "cutoff_when": when})
+        if arm.overrides["cutoff"] or when != AFTER
     ]
     return [*core, UNIFORM], []
 

@@ -32,7 +32,6 @@ What a decoder behind an encoder can know:
     score beyond the encoder's own is what the decoder adds.
 """
 
-import itertools
 import sys
 from collections.abc import Sequence
 from typing import Any
@@ -40,7 +39,18 @@ from typing import Any
 from adalayers.command.main import main
 from adalayers.comparisons import Comparison, PlannedArm, pair, planned_comparisons
 from adalayers.states import Settings
-from adalayers.study import Arm, Defaults, Design, Factor, Page, Setting, Study, method_of, question_of
+from adalayers.study import (
+    Arm,
+    Defaults,
+    Design,
+    Factor,
+    Page,
+    Setting,
+    Study,
+    crossed,
+    method_of,
+    question_of,
+)
 
 ENCODER, DECODER = "encoder", "decoder"
 
@@ -75,11 +85,8 @@ def arms(setting: Setting) -> tuple[list[Arm], list[str]]:
     def selecting(stream: str) -> Settings:
         return {"stream": stream} if several else {}
 
-    core: list[Arm] = []
-    for stream, depth, level in itertools.product(names, setting.levels("hidden_states", DEPTHS), levels):
-        overrides = {**selecting(stream), "hidden_states": depth, how: level}
-        name = " ".join(f"{factor}={value}" for factor, value in overrides.items())
-        core.append(Arm(name, "core", overrides))
+    factors = {"stream": names} if several else {}
+    core = crossed(setting, {**factors, "hidden_states": DEPTHS, how: levels}, {})
     last = [
         Arm(f"last layer, {stream}", "last", {**selecting(stream), "mix": "last"})
         for stream in names

@@ -33,6 +33,7 @@ from adalayers.study import (
     Setting,
     Study,
     Variant,
+    crossed,
     method_of,
     question_of,
 )
@@ -42,10 +43,6 @@ def arms(setting: Setting) -> tuple[list[Arm], list[str]]:
     """Return learned mixes by alpha, control first, the uniform mix, and adapters."""
     from search_spaces.layer_spans import ALPHA
 
-    learned = [
-        Arm(f"alpha={alpha:g}", "core", {"mix": "learned", "alpha": alpha})
-        for alpha in setting.levels("alpha", ALPHA)
-    ]
     read_out = "first-token" if not setting.shape.per_token else "linear"
     adapters: Settings = {
         "fusion": "scalar-mix",
@@ -58,7 +55,7 @@ def arms(setting: Setting) -> tuple[list[Arm], list[str]]:
         "base_lr": 3e-3,
     }
     return [
-        *learned,
+        *crossed(setting, {"alpha": ALPHA}, {"mix": "learned"}),
         UNIFORM,
         Arm("adapters", "adapters", adapters),
     ], [

@@ -56,16 +56,17 @@ ILSE: Settings = {"k": 256, "read_out": "mean"}
 def methods(setting: Setting) -> dict[str, tuple[Role, str, Settings]]:
     """Return every method: name -> (role, the space that it is tuned over, what it is); the layer mix first."""
     texts, layers = not setting.shape.per_token, _layers(setting)
-    setup = setups(setting.dataset, setting.shape.head)[0]
     mix: Settings = {"mix": "learned", **setting.published.values}
     thesis: Settings = {
         "optimiser": "adam",
         "schedule": "plateau",
-        "positions": setup.run.config["positions"],
+        "positions": setups(setting.dataset, setting.shape.head)[0].run.config["positions"],
     }
     # A linear read-out as papers have it: of the mean of a text's states, or of a word's.
     own: Settings = {"own_width": True, "read_out": "mean" if texts else "linear"}
     published: Settings = {**own, **ELNOKRASHY}
+    vectors: Settings = {"hidden_vectors": 64} if texts else {}
+    graph: Settings = {"fusion": "layer-graph", **ILSE}
     tokens_first: Settings = {"fusion": "tokens-first", "read_out": "mean"}
     frozen: dict[str, tuple[str, Settings]] = {
         CONTROL: ("mix", mix),
@@ -87,10 +88,7 @@ def methods(setting: Setting) -> dict[str, tuple[Role, str, Settings]]:
         f"variability{MATCHED}": ("frozen", {"fusion": "variability"}),
         f"variability{AT_OWN_WIDTH}": ("linear", {"fusion": "variability", **own}),
         f"routing{MATCHED}": ("frozen", {"fusion": "routing"}),
-        f"routing{AT_OWN_WIDTH}": (
-            "frozen",
-            {"fusion": "routing", "own_width": True, **({"hidden_vectors": 64} if texts else {})},
-        ),
+        f"routing{AT_OWN_WIDTH}": ("frozen", {"fusion": "routing", "own_width": True, **vectors}),
         f"head2toe{AT_OWN_WIDTH}": ("head2toe", {"fusion": "head2toe", "weight_decay": 0.0}),
         f"layer attention{MATCHED}": ("mix", {"fusion": "layer-attention"}),
         f"layer attention{AT_OWN_WIDTH}": ("linear", {"fusion": "layer-attention", **own}),
@@ -98,11 +96,8 @@ def methods(setting: Setting) -> dict[str, tuple[Role, str, Settings]]:
         f"depth convolution{AT_OWN_WIDTH}": ("deep", {"fusion": "depth-convolution", **own}),
         f"late fusion{AT_OWN_WIDTH}": ("linear", {"fusion": "late-fusion"}),
         f"layer set{AT_OWN_WIDTH}": ("frozen", {"fusion": "layer-set", **ILSE}),
-        f"layer graph, full{AT_OWN_WIDTH}": ("frozen", {"fusion": "layer-graph", "graph": "full", **ILSE}),
-        f"layer graph, Cayley{AT_OWN_WIDTH}": (
-            "frozen",
-            {"fusion": "layer-graph", "graph": "cayley", **ILSE},
-        ),
+        f"layer graph, full{AT_OWN_WIDTH}": ("frozen", {**graph, "graph": "full"}),
+        f"layer graph, Cayley{AT_OWN_WIDTH}": ("frozen", {**graph, "graph": "cayley"}),
         f"tokens first, gate{AT_OWN_WIDTH}": ("linear", {**tokens_first, "aggregate": "gate"}),
         f"tokens first, attention{AT_OWN_WIDTH}": ("frozen", {**tokens_first, "aggregate": "attention"}),
     }
@@ -125,10 +120,8 @@ def methods(setting: Setting) -> dict[str, tuple[Role, str, Settings]]:
         f"adapters, {SELECTED}": ("adapters", {**chosen, **adapters}),
         f"adapters, {TOP}": ("adapters", {**as_many, **adapters}),
     }
-    return {
-        **{name: ("frozen", *method) for name, method in frozen.items()},
-        **{name: ("changed", *method) for name, method in changed.items()},
-    }
+    by_role: dict[Role, dict[str, tuple[str, Settings]]] = {"frozen": frozen, "changed": changed}
+    return {name: (role, *method) for role, found in by_role.items() for name, method in found.items()}
 
 
 def chosen(setting: Setting) -> dict[str, tuple[Role, str, Settings]]:

@@ -234,7 +234,7 @@ def _seconds_per_example(prepared: Prepared, sample: SplitData, config: TrialCon
         train(short, data, seed=0, on_evaluation=lambda evaluation: ends.append(time.monotonic()))
     except Diverged as error:
         raise BadInput(
-            f"wanted settings that can be timed, got some that diverge ({error}); change --set"
+            f"wanted settings that can be timed, got some that diverge within a few steps ({error}); change --set"
         ) from error
     finally:
         torch.set_num_threads(threads)

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from adalayers.console.progress import show
 from adalayers.errors import BadInput, CannotWrite
-from adalayers.installed import taken_name
+from adalayers.installed import FOLDERS
 
 _TEMPLATES = Path(__file__).with_name("templates")
 
@@ -22,7 +22,7 @@ def new_study(name: str) -> None:
     """
     if not re.fullmatch(r"[a-z][a-z0-9_]*", name):
         raise BadInput(f"wanted a name of small letters, digits and _, got {name!r}; choose another")
-    if taken_name(name) or importlib.util.find_spec(name) is not None:
+    if name in FOLDERS or importlib.util.find_spec(name) is not None:
         raise BadInput(
             f"wanted a name that no module has, Python or a package has a {name!r}; choose another"
         )

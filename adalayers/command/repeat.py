@@ -70,20 +70,16 @@ def repeat(
     torch.set_flush_denormal(True)  # as a study's workers
     device = "cuda" if torch.cuda.is_available() else "cpu"
     again = train(config, data, seed=row.seed, test=row.stage == "confirm", device=device).row
-    scores = {name: score for name, score in again.items() if name.startswith(("val/", "test/"))}
-    known = {name: row.found.get(name) for name in scores}
-    before = {name: cell if isinstance(cell, int | float) else math.nan for name, cell in known.items()}
-    for name, score in scores.items():
-        show(f"{name:<24} {before[name]:.6f}  again {float(score):.6f}")
-    same = before == scores
-    if "predictions" in row.found and "predictions" in again:
-        same = same and row.found["predictions"] == again["predictions"]
+    same = row.found.get("predictions") in (None, again.get("predictions"))
+    for name, score in again.items():
+        if name.startswith(("val/", "test/")):
+            cell = row.found.get(name)
+            before = cell if isinstance(cell, int | float) else math.nan
+            show(f"{name:<24} {before:.6f}  again {float(score):.6f}")
+            same = same and before == score
     there = study.environment.machine
-    show(
-        "the same"
-        if same
-        else f"not the same: the study ran on {there}; other machines and groups round otherwise"
-    )
+    other = f"not the same: the study ran on {there}; other machines and groups round otherwise"
+    show("the same" if same else other)
     return SAME if same else OTHER
 
 
@@ -94,11 +90,10 @@ def data_request(
     base, data = study.environment.backbone, study.environment.dataset
     named = data.name if data.name in CATALOG else data.source
     if dataset is None and data.source.startswith("local:"):
-        dataset = data.path if Path(data.path).is_dir() else None
-        if dataset is None:
+        dataset = data.path
+        if not Path(dataset).is_dir():
             raise BadInput(
-                f"wanted the data that the study read, the folder {data.path or data.name}, it is not here; name it "
-                "with --dataset"
+                f"wanted the data that the study read, {dataset}, it is not here; name it with --dataset"
             )
     if backbone is None and base.id.startswith(STATES):
         backbone = f"{STATES}{base.path}"

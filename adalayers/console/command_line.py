@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import errno
 import io
 import logging
 import os
@@ -14,7 +13,7 @@ from typing import NoReturn
 from adalayers import environ
 from adalayers.console.interrupts import INTERRUPTED
 from adalayers.console.progress import log_to_stderr
-from adalayers.errors import FULL, BadInput
+from adalayers.errors import BadInput
 
 logger = logging.getLogger(__name__)
 
@@ -52,19 +51,7 @@ def run_command(command: Callable[[], int]) -> int:
         logger.error("interrupted")
         return INTERRUPTED
     except BrokenPipeError:  # stdout's reader has left (`... | head`)
-        _drop_output()
+        # What is still to be written goes nowhere.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return BROKEN_PIPE
-    except OSError as error:
-        if error.filename is not None or error.errno not in (*FULL, errno.EIO):
-            raise
-        _drop_output()
-        logger.error(
-            f"error: wanted to write to standard output, which failed ({error.strerror}); make room there"
-        )
-        return BAD_INPUT
     return code
-
-
-def _drop_output() -> None:
-    """Let what is still to be written to stdout go nowhere."""
-    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

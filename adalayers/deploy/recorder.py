@@ -12,8 +12,9 @@ from jaxtyping import Bool, Float
 from torch import Tensor, nn
 
 from adalayers.deploy.hooks import StreamModules
-from adalayers.deploy.streaming_sum import StreamingSum
+from adalayers.deploy.streaming_sum import add_terms
 from adalayers.errors import BadInput
+from adalayers.fusion.fusion import Term
 from adalayers.models.model import FusionModel
 from adalayers.states import State
 from adalayers.tensors.ragged import to_device, token_batches
@@ -37,12 +38,17 @@ class PassRecorder:
 
     def __init__(self, modules: StreamModules, tasks: Mapping[str, FusionModel]):
         self.modules, self.tasks = modules, dict(tasks)
+        self._devices = {name: next(task.parameters()).device for name, task in self.tasks.items()}
         terms = {name: task.fusion.terms() for name, task in self.tasks.items()}
-        summed = {name: task_terms for name, task_terms in terms.items() if task_terms is not None}
-        self._sums = StreamingSum(summed, {name: _device(self.tasks[name]) for name in summed})
-        self._unsummed_states = {name: task.live() for name, task in self.tasks.items() if name not in summed}
+        self._terms: dict[
+            State, dict[str, Term]
+        ] = {}  # of each hidden state, what it adds to the sums of tasks
+        for name, of_task in terms.items():
+            for state, term in (of_task or {}).items():
+                self._terms.setdefault(state, {})[name] = term
+        self._unsummed_states = {name: self.tasks[name].live() for name in terms if terms[name] is None}
         self._kept_states = {state for states in self._unsummed_states.values() for state in states}
-        self._wanted = sorted({*self._sums.states(), *self._kept_states})
+        self._wanted = sorted({*self._terms, *self._kept_states})
         self._arguments = list(inspect.signature(modules.module.forward).parameters)
         self._passes: list[dict[str | State, Tensor]] = []
         self._pass_states: dict[str | State, Tensor] = {}
@@ -76,7 +82,6 @@ class PassRecorder:
         """Drop the recorded states; `answer` gives `why` as its reason to refuse."""
         self._passes, self._pass_states, self._states_seen = [], {}, None
         self._mask, self._unavailable_because = None, why
-        self._sums.clear()
 
     def _begin(self, module: nn.Module, inputs: tuple[Any, ...], named: dict[str, Any]) -> None:
         arguments = {**dict(zip(self._arguments, inputs, strict=False)), **named}
@@ -101,7 +106,7 @@ class PassRecorder:
         self._states_seen.add(state)
         if state in self._kept_states:
             self._pass_states[state] = hidden.detach()
-        self._sums.add(state, hidden)
+        add_terms(self._pass_states, hidden, self._terms.get(state, {}), self._devices)
 
     def _end(self, module: nn.Module, inputs: Any, output: Any) -> None:
         if self._states_seen is None:
@@ -117,10 +122,8 @@ class PassRecorder:
                 "let no layer be skipped"
             )
             return
-        self._pass_states.update(self._sums.totals)
         self._passes.append(self._pass_states)
         self._pass_states, self._states_seen, self._unavailable_because = {}, None, None
-        self._sums.clear()
 
     def _tokens(self) -> int:
         """Return how many tokens of each sequence were recorded, padding included."""
@@ -145,7 +148,7 @@ class PassRecorder:
                 "then ask"
             )
         task, is_token = self.tasks[name], self._token_mask()
-        device, lengths = _device(task), is_token.sum(dim=1)
+        device, lengths = self._devices[name], is_token.sum(dim=1)
         rows = torch.arange(is_token.numel()).view(is_token.shape)
         recorded = {key: self._flat(key) for key in self._unsummed_states.get(name, [name])}
         parts: list[Tensor] = []
@@ -176,7 +179,9 @@ class PassRecorder:
         """Return the outputs of a task for sequences whose tokens stand end to end."""
         task = self.tasks[name]
         if name in self._unsummed_states:
-            return task({state: hidden.to(_device(task)) for state, hidden in recorded.items()}, lengths)
+            return task(
+                {state: hidden.to(self._devices[name]) for state, hidden in recorded.items()}, lengths
+            )
         return task.read_out(task.fusion.whole(recorded[name]).to(next(task.parameters()).dtype), lengths)
 
     def _token_mask(self) -> Bool[Tensor, "batch time"]:
@@ -212,7 +217,3 @@ def _forget_on_reorder(cache: Any, recorder: PassRecorder) -> None:
         return reorder(*arguments, **named)
 
     cache.reorder_cache = reorder_and_forget
-
-
-def _device(task: FusionModel) -> torch.device:
-    return next(task.parameters()).device

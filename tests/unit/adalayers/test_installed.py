@@ -1,11 +1,8 @@
 """What is imported is this library's own, wherever Python is started."""
 
-import ast
 import os
 import subprocess
 import sys
-
-import pytest
 
 from adalayers import installed
 from tests.conftest import ROOT
@@ -32,38 +29,6 @@ STUDY = Study(name="mine", question="?", design=Design(arms=lambda setting: ([],
 if __name__ == "__main__":
     sys.exit(main(STUDY))
 """
-
-
-def test_all_libraries_that_are_imported_are_known():
-    found = set()
-    for folder in ("adalayers", *installed.FOLDERS):
-        for path in (ROOT / folder).rglob("*.py"):
-            for node in ast.walk(ast.parse(path.read_text())):
-                if isinstance(node, ast.Import):
-                    found |= {alias.name.partition(".")[0] for alias in node.names}
-                elif isinstance(node, ast.ImportFrom) and not node.level:
-                    found.add(str(node.module).partition(".")[0])
-    assert found - set(sys.stdlib_module_names) - set(installed.FOLDERS) <= installed.LIBRARIES
-
-
-@pytest.mark.parametrize("file", ["random.py", "datasets.py", "torch/__init__.py", "statistics.py", "ray.py"])
-def test_a_module_beside_a_study_that_stands_in_for_a_library_is_bad_input(file, tmp_path):
-    (tmp_path / "mine.py").write_text(STUDY)
-    (tmp_path / file).parent.mkdir(exist_ok=True)
-    (tmp_path / file).write_text("")
-    done = program(tmp_path, ["mine.py", "--help"])
-    assert done.returncode == 2, done.stderr
-    assert f"{tmp_path / file.partition('/')[0]} stands in for it" in done.stderr.splitlines()[0]
-
-
-def test_what_lies_beside_a_study_and_hides_nothing_is_let_be(tmp_path):
-    (tmp_path / "mine.py").write_text(STUDY)
-    for name in ("datasets", "torch", "adalayers.egg-info"):  # folders of files, no packages
-        (tmp_path / name).mkdir()
-    for name in ("utils.py", "mine_space.py", "test.py", "random.txt"):
-        (tmp_path / name).write_text("")
-    package(tmp_path, "reports")
-    assert program(tmp_path, ["mine.py", "--help"]).returncode == 0
 
 
 def test_the_command_line_takes_nothing_from_the_current_folder(tmp_path):

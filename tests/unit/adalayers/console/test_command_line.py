@@ -2,31 +2,12 @@
 
 import subprocess
 import sys
-from pathlib import Path
 
 import pytest
 
 from adalayers.__main__ import main
 from adalayers.console.command_line import run_command
 from tests.conftest import ROOT
-
-
-@pytest.mark.skipif(not Path("/dev/full").exists(), reason="a device of Linux")
-@pytest.mark.parametrize("command", [["adalayers", "cache", "--cache-dir", "."], ["adalayers", "--help"]])
-def test_a_full_stdout_is_bad_input(command, tmp_path):
-    with Path("/dev/full").open("w") as full:
-        done = subprocess.run(
-            [sys.executable, "-m", *command],
-            stdout=full,
-            stderr=subprocess.PIPE,
-            text=True,
-            check=False,
-            cwd=tmp_path,
-            env={"PYTHONPATH": str(ROOT)},
-        )
-    assert done.returncode == 2
-    assert done.stderr.startswith("error: wanted to write to standard output")
-    assert len(done.stderr.splitlines()) == 1
 
 
 def test_what_a_terminal_cannot_show_is_escaped(tmp_path):
