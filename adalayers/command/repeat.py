@@ -90,7 +90,7 @@ def data_request(
     base, data = study.environment.backbone, study.environment.dataset
     named = data.name if data.name in CATALOG else data.source
     if dataset is None and data.source.startswith("local:"):
-        dataset = data.path
+        dataset = data.path or data.name
         if not Path(dataset).is_dir():
             raise BadInput(
                 f"wanted the data that the study read, {dataset}, it is not here; name it with --dataset"
