@@ -50,16 +50,10 @@ def settings(setting: Setting) -> dict[str, Settings]:
     cutoffs = setting.levels("cutoff", [0.0, cutoff])
     plain = {"mix": "learned", "alpha": alphas[0], "entropy_weight": weights[0], "cutoff": cutoffs[0]}
     first = alphas[min(1, len(alphas) - 1)]
-    learned = {
-        **{f"alpha={alpha:g}": {**plain, "alpha": alpha} for alpha in alphas},
-        **{
-            f"alpha={first:g} entropy_weight={weight:g}": {**plain, "alpha": first, "entropy_weight": weight}
-            for weight in weights[1:]
-        },
-        **{
-            f"alpha={first:g} cutoff={cut:g}": {**plain, "alpha": first, "cutoff": cut} for cut in cutoffs[1:]
-        },
-    }
+    points = [{"alpha": alpha} for alpha in alphas]
+    points += [{"alpha": first, "entropy_weight": weight} for weight in weights[1:]]
+    points += [{"alpha": first, "cutoff": cut} for cut in cutoffs[1:]]
+    learned = {" ".join(f"{k}={v:g}" for k, v in point.items()): {**plain, **point} for point in points}
     mixes = setting.levels("mix", ["learned", "uniform", "last"])
     fixed = {mix: {"mix": mix} for mix in mixes if mix != "learned"}
     return {**(learned if "learned" in mixes else {}), **fixed}
