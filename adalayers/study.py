@@ -300,18 +300,6 @@ class Page:
     published: Callable[[Setting], Sequence[Published]] = lambda setting: ()
 
 
-def question_of(doc: str | None) -> str:
-    """Return the row `Question` of the table in a study's docstring."""
-    found = re.search(r"^Question +(.*(?:\n +.*)*)", doc or "", re.M)
-    return " ".join(found[1].split()) if found else ""
-
-
-def method_of(doc: str | None) -> dict[str, str]:
-    """Return the titled paragraphs of a study's docstring, by title: what a reader of its page must know."""
-    found = re.findall(r"^(\S.*):\n((?: {4}.*\n?)+)", doc or "", re.M)
-    return {title: " ".join(text.split()) for title, text in found}
-
-
 @dataclass(frozen=True, kw_only=True)
 class Defaults:
     """What suits a study where the user says nothing.
@@ -335,6 +323,8 @@ class Study:
 
     Attributes:
         name: That of its files: studies/<name>.py and search_spaces/<name>.py.
+        about: The docstring of its file, of which the row `Question` is the question, and titled paragraphs below the
+            table are the page's `method`.
         search_space: The module of its space, where that is not one of `search_spaces`, by its full name.
         task_kind: The kind of task that it needs, by name; None for any.
         flags: Flags that it alone has.
@@ -342,7 +332,8 @@ class Study:
     """
 
     name: str
-    question: str
+    question: str = ""
+    about: str | None = None
     design: Design
     page: Page = Page()
     defaults: Defaults = Defaults()
@@ -350,6 +341,15 @@ class Study:
     flags: tuple[Flag, ...] = ()
     measures: tuple[str, ...] = ()
     search_space: str = ""
+
+    def __post_init__(self) -> None:
+        if self.about is None:
+            return
+        question = re.search(r"^Question +(.*(?:\n +.*)*)", self.about, re.M)
+        paragraphs = re.findall(r"^(\S.*):\n((?: {4}.*\n?)+)", self.about, re.M)
+        method = {title: " ".join(text.split()) for title, text in paragraphs}
+        object.__setattr__(self, "question", " ".join(question[1].split()) if question else "")
+        object.__setattr__(self, "page", dataclasses.replace(self.page, method=method))
 
     def space(self) -> Space:
         """Return what is searched, by the names of its `search_spaces` file, which imports Ray: not for `--help`."""

@@ -25,7 +25,7 @@ from adalayers.command.main import main
 from adalayers.comparisons import Comparison, PlannedArm, pair
 from adalayers.presets import setups
 from adalayers.states import Settings
-from adalayers.study import Arm, Defaults, Design, Page, Setting, Study, Tuning, method_of, question_of
+from adalayers.study import Arm, Defaults, Design, Page, Setting, Study, Tuning
 
 WHOLE = "published"
 
@@ -91,11 +91,9 @@ def comparisons(arms: Sequence[PlannedArm], factors: Sequence[str], control: str
 
 STUDY = Study(
     name="ablation",
-    question=question_of(__doc__),
+    about=__doc__,
     design=Design(arms=arms, comparisons=comparisons, tunings=tunings),
-    page=Page(
-        method=method_of(__doc__),
-    ),
+    page=Page(),
     defaults=Defaults(sizes={"trials": 0}),
 )
 

@@ -29,19 +29,7 @@ from adalayers.command.main import main
 from adalayers.comparisons import Comparison, PlannedArm, pair, planned_comparisons
 from adalayers.presets import SetUp, logit_travel, setups
 from adalayers.states import Settings
-from adalayers.study import (
-    FACTORS,
-    LAST,
-    UNIFORM,
-    Arm,
-    Design,
-    Page,
-    Setting,
-    Study,
-    crossed,
-    method_of,
-    question_of,
-)
+from adalayers.study import FACTORS, LAST, UNIFORM, Arm, Design, Setting, Study, crossed
 
 PUBLISHED, AT_ITS_TRAVEL = "published-mix", "published-mix at its travel"
 TWIN = 64.0
@@ -126,14 +114,13 @@ def _published_note(setting: Setting) -> str:
 
 STUDY = Study(
     name="alpha_lambda",
-    question=question_of(__doc__),
+    about=__doc__,
     design=Design(
         arms=arms,
         factors=(FACTORS["alpha"], FACTORS["entropy_weight"]),
         comparisons=comparisons,
         first=first,
     ),
-    page=Page(method=method_of(__doc__)),
 )
 
 if __name__ == "__main__":

@@ -25,7 +25,7 @@ The control for pretraining:
 import sys
 
 from adalayers.command.main import main
-from adalayers.study import LAST, UNIFORM, Arm, Defaults, Design, Page, Setting, Study, method_of, question_of
+from adalayers.study import LAST, UNIFORM, Arm, Defaults, Design, Setting, Study
 
 
 def arms(setting: Setting) -> tuple[list[Arm], list[str]]:
@@ -39,9 +39,8 @@ def arms(setting: Setting) -> tuple[list[Arm], list[str]]:
 
 STUDY = Study(
     name="backbones",
-    question=question_of(__doc__),
+    about=__doc__,
     design=Design(arms=arms, first=lambda setting: [setting.own_settings("lr", "mix_lr")]),
-    page=Page(method=method_of(__doc__)),
     defaults=Defaults(sizes={"trials": 0}, backbones=("minilm", "random:minilm")),
 )
 

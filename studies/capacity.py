@@ -35,8 +35,6 @@ from adalayers.study import (
     Study,
     crossed,
     for_equal_steps,
-    method_of,
-    question_of,
     sizes,
 )
 
@@ -54,16 +52,13 @@ def arms(setting: Setting) -> tuple[list[Arm], list[str]]:
 
 STUDY = Study(
     name="capacity",
-    question=question_of(__doc__),
+    about=__doc__,
     design=Design(
         arms=arms,
         factors=(FACTORS["k"], FACTORS["dropout"], FACTORS["train_examples"]),
         comparisons=functools.partial(planned_comparisons, conditions=("train_examples",)),
     ),
-    page=Page(
-        parts=("factor", "costs"),
-        method=method_of(__doc__),
-    ),
+    page=Page(parts=("factor", "costs")),
     defaults=Defaults(sizes={"trials": 0}),
 )
 

@@ -34,8 +34,6 @@ from adalayers.study import (
     Study,
     Variant,
     crossed,
-    method_of,
-    question_of,
 )
 
 AFTER = "after-training"
@@ -71,7 +69,7 @@ def variants(setting: Setting) -> list[Variant]:
 
 STUDY = Study(
     name="cutoff",
-    question=question_of(__doc__),
+    about=__doc__,
     design=Design(
         arms=arms,
         factors=(
@@ -87,10 +85,7 @@ STUDY = Study(
         ),
         variants=variants,
     ),
-    page=Page(
-        parts=("factor", "costs"),
-        method=method_of(__doc__),
-    ),
+    page=Page(parts=("factor", "costs")),
     defaults=Defaults(sizes={"trials": 0}),
 )
 

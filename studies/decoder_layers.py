@@ -39,18 +39,7 @@ from typing import Any
 from adalayers.command.main import main
 from adalayers.comparisons import Comparison, PlannedArm, pair, planned_comparisons
 from adalayers.states import Settings
-from adalayers.study import (
-    Arm,
-    Defaults,
-    Design,
-    Factor,
-    Page,
-    Setting,
-    Study,
-    crossed,
-    method_of,
-    question_of,
-)
+from adalayers.study import Arm, Defaults, Design, Factor, Setting, Study, crossed
 
 ENCODER, DECODER = "encoder", "decoder"
 
@@ -142,7 +131,7 @@ def _notes(setting: Setting) -> list[str]:
 
 STUDY = Study(
     name="decoder_layers",
-    question=question_of(__doc__),
+    about=__doc__,
     design=Design(
         arms=arms,
         comparisons=comparisons,
@@ -153,7 +142,6 @@ STUDY = Study(
             Factor("word_position", "word's token", "which token answers for a word", scale="choice"),
         ),
     ),
-    page=Page(method=method_of(__doc__)),
     defaults=Defaults(sizes={"trials": 0}),
 )
 

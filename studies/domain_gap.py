@@ -23,7 +23,7 @@ Distance:
 import sys
 
 from adalayers.command.main import main
-from adalayers.study import LAST, Arm, Defaults, Design, Flag, Page, Setting, Study, method_of, question_of
+from adalayers.study import LAST, Arm, Defaults, Design, Flag, Setting, Study
 
 
 def arms(setting: Setting) -> tuple[list[Arm], list[str]]:
@@ -41,9 +41,8 @@ def dataset_id(name: str) -> str:
 
 STUDY = Study(
     name="domain_gap",
-    question=question_of(__doc__),
+    about=__doc__,
     design=Design(arms=arms, first=lambda setting: [setting.own_settings("lr", "mix_lr")]),
-    page=Page(method=method_of(__doc__)),
     defaults=Defaults(sizes={"trials": 0}),
     flags=(
         Flag(

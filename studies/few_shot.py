@@ -27,20 +27,7 @@ from typing import Any, Final
 from adalayers.command.main import main
 from adalayers.comparisons import Comparison, PlannedArm, Role, pair, planned_comparisons
 from adalayers.states import Settings
-from adalayers.study import (
-    FACTORS,
-    Arm,
-    Defaults,
-    Design,
-    Factor,
-    Flag,
-    Page,
-    Setting,
-    Study,
-    Tuning,
-    method_of,
-    question_of,
-)
+from adalayers.study import FACTORS, Arm, Defaults, Design, Factor, Flag, Page, Setting, Study, Tuning
 
 PROTOCOLS = ("part", "whole")
 FINE_TUNED: Final = "fine-tuned"
@@ -165,7 +152,7 @@ def _under(arm: PlannedArm) -> tuple[Any, ...]:
 
 STUDY = Study(
     name="few_shot",
-    question=question_of(__doc__),
+    about=__doc__,
     design=Design(
         arms=arms,
         factors=(
@@ -177,10 +164,7 @@ STUDY = Study(
         tunings=tunings,
         first=first,
     ),
-    page=Page(
-        parts=("factor",),
-        method=method_of(__doc__),
-    ),
+    page=Page(parts=("factor",)),
     defaults=Defaults(
         sizes={"trials": 0, "epochs": 100}, smoke={"seeds": 1, "eval_examples": 32, "test_examples": 32}
     ),

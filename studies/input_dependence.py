@@ -25,7 +25,7 @@ from collections.abc import Sequence
 
 from adalayers.command.main import main
 from adalayers.comparisons import Comparison, PlannedArm, pair, planned_comparisons
-from adalayers.study import Arm, Defaults, Design, Factor, Page, Setting, Study, method_of, question_of
+from adalayers.study import Arm, Defaults, Design, Factor, Page, Setting, Study
 
 MIX = "layer-mix"
 
@@ -58,15 +58,13 @@ def comparisons(arms: Sequence[PlannedArm], factors: Sequence[str], control: str
 
 STUDY = Study(
     name="input_dependence",
-    question=question_of(__doc__),
+    about=__doc__,
     design=Design(
         arms=arms,
         factors=(Factor("keys", "keys", "what the weights of the layers depend on", scale="choice"),),
         comparisons=comparisons,
     ),
-    page=Page(
-        method=method_of(__doc__),
-    ),
+    page=Page(),
     defaults=Defaults(sizes={"trials": 0}),
 )
 

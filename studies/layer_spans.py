@@ -23,20 +23,7 @@ import sys
 
 from adalayers.command.main import main
 from adalayers.states import Settings
-from adalayers.study import (
-    FACTORS,
-    UNIFORM,
-    Arm,
-    Defaults,
-    Design,
-    Page,
-    Setting,
-    Study,
-    Variant,
-    crossed,
-    method_of,
-    question_of,
-)
+from adalayers.study import FACTORS, UNIFORM, Arm, Defaults, Design, Page, Setting, Study, Variant, crossed
 
 
 def arms(setting: Setting) -> tuple[list[Arm], list[str]]:
@@ -76,16 +63,13 @@ def variants(setting: Setting) -> list[Variant]:
 
 STUDY = Study(
     name="layer_spans",
-    question=question_of(__doc__),
+    about=__doc__,
     design=Design(
         arms=arms,
         factors=(FACTORS["alpha"],),
         variants=variants,
     ),
-    page=Page(
-        parts=("layer_spans",),
-        method=method_of(__doc__),
-    ),
+    page=Page(parts=("layer_spans",)),
     defaults=Defaults(
         sizes={"trials": 0}, smoke={"train_examples": 48, "eval_examples": 32, "test_examples": 32}
     ),

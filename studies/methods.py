@@ -29,19 +29,7 @@ from adalayers.comparisons import Comparison, PlannedArm, Role, pair
 from adalayers.errors import BadInput
 from adalayers.presets import setups
 from adalayers.states import Settings
-from adalayers.study import (
-    Arm,
-    Defaults,
-    Design,
-    Flag,
-    Page,
-    Setting,
-    Study,
-    Tuning,
-    method_of,
-    named_by,
-    question_of,
-)
+from adalayers.study import Arm, Defaults, Design, Flag, Page, Setting, Study, Tuning, named_by
 
 CONTROL = "layer mix"
 MATCHED, PUBLISHED, AT_OWN_WIDTH = " matched", " as published", " at own width"
@@ -172,12 +160,9 @@ def comparisons(arms: Sequence[PlannedArm], factors: Sequence[str], control: str
 
 STUDY = Study(
     name="methods",
-    question=question_of(__doc__),
+    about=__doc__,
     design=Design(arms=arms, comparisons=comparisons, tunings=tunings, tuned_only=True),
-    page=Page(
-        parts=("costs",),
-        method=method_of(__doc__),
-    ),
+    page=Page(parts=("costs",)),
     defaults=Defaults(
         sizes={"trials": 6},
         smoke={"trials": 0, "seeds": 1, "train_examples": 48, "eval_examples": 32, "test_examples": 32},

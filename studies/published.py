@@ -35,7 +35,7 @@ from adalayers.command.main import main
 from adalayers.comparisons import Comparison, PlannedArm, pair
 from adalayers.presets import READINGS, Published, Reading, SetUp, setups
 from adalayers.states import Settings, State, chosen_states
-from adalayers.study import Arm, Defaults, Design, Page, Setting, Study, method_of, question_of
+from adalayers.study import Arm, Defaults, Design, Page, Setting, Study
 
 
 def arms(setting: Setting) -> tuple[list[Arm], list[str]]:
@@ -134,11 +134,10 @@ def _notes(setting: Setting) -> list[str]:
 
 STUDY = Study(
     name="published",
-    question=question_of(__doc__),
+    about=__doc__,
     design=Design(arms=arms, comparisons=comparisons),
     page=Page(
         parts=("published",),
-        method=method_of(__doc__),
         published=published,
     ),
     defaults=Defaults(sizes={"trials": 0, "epochs": 76}, metrics={"sequence": "f1_macro"}),

@@ -23,7 +23,7 @@ from collections.abc import Mapping
 
 from adalayers.command.main import main
 from adalayers.states import Settings
-from adalayers.study import Arm, Defaults, Design, Flag, Page, Setting, Study, method_of, question_of
+from adalayers.study import Arm, Defaults, Design, Flag, Page, Setting, Study
 
 LAST_LAYER = "layers:-1"
 """Stands for the deepest layer."""
@@ -59,11 +59,9 @@ def arms(setting: Setting) -> tuple[list[Arm], list[str]]:
 
 STUDY = Study(
     name="reproduce",
-    question=question_of(__doc__),
+    about=__doc__,
     design=Design(arms=arms),
-    page=Page(
-        method=method_of(__doc__),
-    ),
+    page=Page(),
     defaults=Defaults(sizes={"trials": 0, "seeds": 20, "epochs": 50}),
     task_kind="sequence",
     flags=(

@@ -21,20 +21,7 @@ import sys
 
 from adalayers.command.main import main
 from adalayers.states import Settings
-from adalayers.study import (
-    FACTORS,
-    LAST,
-    UNIFORM,
-    Arm,
-    Defaults,
-    Design,
-    Factor,
-    Page,
-    Setting,
-    Study,
-    method_of,
-    question_of,
-)
+from adalayers.study import FACTORS, LAST, UNIFORM, Arm, Defaults, Design, Factor, Page, Setting, Study
 
 
 def arms(setting: Setting) -> tuple[list[Arm], list[str]]:
@@ -58,7 +45,7 @@ def first(setting: Setting) -> list[Settings]:
 
 STUDY = Study(
     name="search",
-    question=question_of(__doc__),
+    about=__doc__,
     design=Design(
         arms=arms,
         factors=(
@@ -72,10 +59,7 @@ STUDY = Study(
         ),
         first=first,
     ),
-    page=Page(
-        parts=("importances",),
-        method=method_of(__doc__),
-    ),
+    page=Page(parts=("importances",)),
     defaults=Defaults(sizes={"trials": 100}),
 )
 

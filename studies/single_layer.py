@@ -26,18 +26,7 @@ from typing import Any
 from adalayers.command.main import main
 from adalayers.comparisons import At, Change, Comparison, PlannedArm, pair
 from adalayers.errors import BadInput
-from adalayers.study import (
-    UNIFORM,
-    Arm,
-    Defaults,
-    Design,
-    Factor,
-    Page,
-    Setting,
-    Study,
-    method_of,
-    question_of,
-)
+from adalayers.study import UNIFORM, Arm, Defaults, Design, Factor, Page, Setting, Study
 
 UNTRAINED = " untrained"
 
@@ -90,7 +79,7 @@ def _read(arm: PlannedArm) -> tuple[Any, Any]:
 
 STUDY = Study(
     name="single_layer",
-    question=question_of(__doc__),
+    about=__doc__,
     design=Design(
         arms=arms,
         factors=(
@@ -102,7 +91,6 @@ STUDY = Study(
     page=Page(
         parts=("single_layers",),
         headline=("single", "uniform"),
-        method=method_of(__doc__),
     ),
     defaults=Defaults(sizes={"trials": 0}),
     measures=("variability",),

@@ -34,8 +34,6 @@ from adalayers.study import (
     Setting,
     Study,
     for_equal_steps,
-    method_of,
-    question_of,
     sizes,
 )
 
@@ -72,7 +70,7 @@ def arms(setting: Setting) -> tuple[list[Arm], list[str]]:
 
 STUDY = Study(
     name="small_data",
-    question=question_of(__doc__),
+    about=__doc__,
     design=Design(
         arms=arms,
         factors=(
@@ -84,10 +82,7 @@ STUDY = Study(
         ),
         comparisons=functools.partial(planned_comparisons, conditions=("train_examples",)),
     ),
-    page=Page(
-        parts=("factor",),
-        method=method_of(__doc__),
-    ),
+    page=Page(parts=("factor",)),
     defaults=Defaults(sizes={"trials": 0}),
 )
 

@@ -20,7 +20,7 @@ from collections.abc import Sequence
 
 from adalayers.command.main import main
 from adalayers.comparisons import Comparison, PlannedArm, pair
-from adalayers.study import Arm, Defaults, Design, Factor, Page, Setting, Study, method_of, question_of
+from adalayers.study import Arm, Defaults, Design, Factor, Page, Setting, Study
 
 
 def arms(setting: Setting) -> tuple[list[Arm], list[str]]:
@@ -62,7 +62,7 @@ def comparisons(arms: Sequence[PlannedArm], factors: Sequence[str], control: str
 
 STUDY = Study(
     name="width",
-    question=question_of(__doc__),
+    about=__doc__,
     design=Design(
         arms=arms,
         factors=(
@@ -74,7 +74,6 @@ STUDY = Study(
     page=Page(
         parts=("costs",),
         headline=("component", "single"),
-        method=method_of(__doc__),
     ),
     defaults=Defaults(sizes={"trials": 0}),
 )
