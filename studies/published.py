@@ -38,18 +38,26 @@ from adalayers.states import Settings, State, chosen_states
 from adalayers.study import Arm, Defaults, Design, Page, Setting, Study
 
 
+def readings(setting: Setting) -> list[tuple[str, SetUp, Reading, Settings]]:
+    """Return name, set-up, reading and hyperparameters of each arm, RoBERTa-large's as written first.
+
+    What --set fixed goes before what a set-up says, and --epochs caps its epochs.
+    """
+    found = []
+    for setup, reading in itertools.product(setups(setting.dataset, setting.shape.head), READINGS):
+        wanted = setup.config(reading)
+        wanted["epochs"] = min(setup.run.config["epochs"], setting.base.epochs)
+        config = {name: setting.fixed.get(name, value) for name, value in wanted.items()}
+        found.append((f"{setup.run.base_model}-setup {reading}", setup, reading, config))
+    return found
+
+
 def arms(setting: Setting) -> tuple[list[Arm], list[str]]:
     """Return both set-ups in both readings, RoBERTa-large's as written first: the control."""
-    published_arms = [
-        Arm(
-            _name(setup.run.base_model, reading),
-            "published",
-            _config(setup, reading, setting),
-            label=setup.run.base_model,
-        )
-        for setup, reading in _read_setups(setting)
-    ]
-    return published_arms, _notes(setting)
+    found = readings(setting)
+    return [
+        Arm(name, "published", config, label=setup.run.base_model) for name, setup, _, config in found
+    ], _notes(setting)
 
 
 def comparisons(arms: Sequence[PlannedArm], factors: Sequence[str], control: str) -> list[Comparison]:
@@ -57,12 +65,7 @@ def comparisons(arms: Sequence[PlannedArm], factors: Sequence[str], control: str
 
     Nothing is averaged: a reading changes several things at once, and not the same in each set-up.
     """
-    readings = {
-        arm.name: (arm.label, reading)
-        for arm in arms
-        for reading in READINGS
-        if arm.name == _name(arm.label, reading)
-    }
+    readings = {arm.name: (arm.label, arm.name.rpartition(" ")[2]) for arm in arms if arm.role == "published"}
     pairs = [
         pair(arm, reference)
         for (reference, reference_of), (arm, own) in itertools.combinations(readings.items(), 2)
@@ -74,34 +77,12 @@ def comparisons(arms: Sequence[PlannedArm], factors: Sequence[str], control: str
 
 def published(setting: Setting) -> list[Published]:
     """Return what the thesis published for each set-up, in each reading, and what that mixes here."""
-    return [
-        replace(
-            setup.run,
-            arm=_name(setup.run.base_model, reading),
-            states_here=_states(chosen_states(_hidden_states(setup, reading, setting), setting.shape)),
-            config=setup.config(reading),
-        )
-        for setup, reading in _read_setups(setting)
-    ]
-
-
-def _read_setups(setting: Setting) -> list[tuple[SetUp, Reading]]:
-    return list(itertools.product(setups(setting.dataset, setting.shape.head), READINGS))
-
-
-def _name(setup: str, reading: Reading) -> str:
-    return f"{setup}-setup {reading}"
-
-
-def _config(setup: SetUp, reading: Reading, setting: Setting) -> Settings:
-    """Return a set-up's hyperparameters; what --set fixed goes before, and --epochs caps the epochs."""
-    wanted = setup.config(reading)
-    wanted["epochs"] = min(setup.run.config["epochs"], setting.base.epochs)
-    return {name: setting.fixed.get(name, value) for name, value in wanted.items()}
-
-
-def _hidden_states(setup: SetUp, reading: Reading, setting: Setting) -> str:
-    return str(_config(setup, reading, setting).get("hidden_states", setting.base.hidden_states))
+    found = []
+    for name, setup, reading, config in readings(setting):
+        choice = str(config.get("hidden_states", setting.base.hidden_states))
+        states = _states(chosen_states(choice, setting.shape))
+        found.append(replace(setup.run, arm=name, states_here=states, config=setup.config(reading)))
+    return found
 
 
 def _states(states: Sequence[State]) -> str:
@@ -114,17 +95,14 @@ def _states(states: Sequence[State]) -> str:
 
 
 def _notes(setting: Setting) -> list[str]:
-    published_setups = setups(setting.dataset, setting.shape.head)
-    notes, source = [], published_setups[0].run.dataset
+    found = readings(setting)
+    notes, source = [], found[0][1].run.dataset
     if source != setting.dataset:
         notes.append(
             f"The thesis has no set-up for `{setting.dataset}`: these are its set-ups for `{source}`, and so are the "
             "published scores."
         )
-    changed = sorted(
-        {name for setup in published_setups for reading in READINGS for name in setup.config(reading)}
-        & set(setting.fixed)
-    )
+    changed = sorted({name for *_, config in found for name in config} & {*setting.fixed})
     if changed:
         notes.append(
             f"--set fixed {', '.join(f'`{name}`' for name in changed)} in all arms, whatever the set-up says."
@@ -136,10 +114,7 @@ STUDY = Study(
     name="published",
     about=__doc__,
     design=Design(arms=arms, comparisons=comparisons),
-    page=Page(
-        parts=("published",),
-        published=published,
-    ),
+    page=Page(parts=("published",), published=published),
     defaults=Defaults(sizes={"trials": 0, "epochs": 76}, metrics={"sequence": "f1_macro"}),
 )
 

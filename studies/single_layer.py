@@ -88,10 +88,7 @@ STUDY = Study(
         ),
         comparisons=comparisons,
     ),
-    page=Page(
-        parts=("single_layers",),
-        headline=("single", "uniform"),
-    ),
+    page=Page(parts=("single_layers",), headline=("single", "uniform")),
     defaults=Defaults(sizes={"trials": 0}),
     measures=("variability",),
 )

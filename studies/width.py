@@ -71,10 +71,7 @@ STUDY = Study(
         ),
         comparisons=comparisons,
     ),
-    page=Page(
-        parts=("costs",),
-        headline=("component", "single"),
-    ),
+    page=Page(parts=("costs",), headline=("component", "single")),
     defaults=Defaults(sizes={"trials": 0}),
 )
 
