@@ -110,17 +110,15 @@ def _check_resources(resources: Resources) -> None:
     """Raise `BadInput` where this machine alone is to run trials and has fewer CPUs or GPUs than one takes."""
     if cluster_address(resources.address) is not None:
         return
-    cores = os.cpu_count() or 1
-    if resources.cpus_per_trial > cores:
-        raise BadInput(
-            f"wanted --cpus-per-trial of at most {cores}, the CPUs of this machine, got "
-            f"{resources.cpus_per_trial:g}; lower it, or name a cluster with --address"
-        )
-    if resources.gpus_per_trial and (have := torch.cuda.device_count()) < resources.gpus_per_trial:
-        raise BadInput(
-            f"wanted {resources.gpus_per_trial:g} GPUs for a trial, this machine has {have}; lower --gpus-per-trial, "
-            "or name a cluster with --address"
-        )
+    for unit, wanted, here in (
+        ("cpus", resources.cpus_per_trial, os.cpu_count() or 1),
+        ("gpus", resources.gpus_per_trial or 0, torch.cuda.device_count()),
+    ):
+        if wanted > here:
+            raise BadInput(
+                f"wanted --{unit}-per-trial of at most {here}, as many as this machine has, got {wanted:g}; lower it, "
+                "or name a cluster with --address"
+            )
 
 
 def _case(

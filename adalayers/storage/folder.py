@@ -12,18 +12,17 @@ import os
 import re
 import secrets
 import shutil
-import threading
 import time
 from collections.abc import Callable, Iterable, Mapping
-from concurrent.futures import Future
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any
 
 import pandas as pd
 import xxhash
 from pyarrow import fs
 
 from adalayers.errors import FULL, BadInput, CannotWrite, Unreachable, require_readable
+from adalayers.storage.patience import Answer, within
 from adalayers.storage.redaction import reason, redacted
 from adalayers.storage.to_json import to_json
 
@@ -38,35 +37,21 @@ CALL_SECONDS, SLOW_SECONDS = 15.0, 60.0
 """How long a store at a URI may take to answer, and to pass on a piece of a file, or delete and move."""
 _PIECE_BYTES = 8 << 20
 
-Answer = TypeVar("Answer")
-
 
 def _answered(call: Callable[..., Answer], *given: Any, uri: str, seconds: float) -> Answer:
-    """Return what a store at a URI answers.
-
-    It is asked in a thread of its own: pyarrow tries for up to 20 minutes, and hears no signal meanwhile.
+    """Return what a store at a URI answers: pyarrow tries for up to 20 minutes, and hears no signal meanwhile.
 
     Raises:
         Unreachable: No answer in time, or a refusal; that something is not there is passed on as it is.
     """
-    answer: Future[Answer] = Future()
-
-    def ask() -> None:
-        try:
-            answer.set_result(call(*given))
-        except BaseException as error:
-            answer.set_exception(error)
-
-    threading.Thread(target=ask, name="adalayers-store", daemon=True).start()
     try:
-        return answer.result(seconds)
+        return within(seconds, call, *given)
     except (FileNotFoundError, NotADirectoryError, ValueError):
         raise
     except OSError as error:
-        why = reason(error, uri) if answer.done() else f"no answer within {seconds:g} s"
         raise Unreachable(
-            f"wanted to reach {redacted(uri)}, which failed ({why}); check its address, your permission and the "
-            "network, then run the same command again"
+            f"wanted to reach {redacted(uri)}, which failed ({reason(error, uri)}); check its address, your permission "
+            "and the network, then run the same command again"
         ) from error
 
 

@@ -9,12 +9,12 @@ from __future__ import annotations
 import contextlib
 import os
 import re
-import threading
 import warnings
 from collections.abc import Iterator
 from pathlib import Path
 
 from adalayers.errors import BadInput, local_path
+from adalayers.storage.patience import within
 from adalayers.storage.redaction import foreign, redacted
 
 PROBE_SECONDS = 5.0
@@ -77,25 +77,12 @@ def require_hub(what: str) -> None:
     if os.environ.get("HF_HUB_OFFLINE", "").upper() in {"1", "TRUE", "YES", "ON"}:
         raise _out_of_reach(what, "HF_HUB_OFFLINE is set")
     endpoint = os.environ.get("HF_ENDPOINT") or HUB
-    errors: list[Exception] = [TimeoutError("timed out")]
-
-    def probe() -> None:
-        try:
-            get_session().head(endpoint, timeout=PROBE_SECONDS)  # through a proxy, where one is set
-            errors.clear()
-        except Exception as error:  # of many kinds: of addresses, names, proxies, certificates
-            errors[:] = [error]
-
-    # In a thread: each address of a name has that long, and looking the name up has no limit.
-    thread = threading.Thread(target=probe, name="adalayers-hub", daemon=True)
-    thread.start()
-    thread.join(2 * PROBE_SECONDS)
-    if errors:
-        proxy = (
-            " through the proxy of HTTPS_PROXY" if {"HTTPS_PROXY", "https_proxy"} & os.environ.keys() else ""
-        )
-        why = f"{redacted(endpoint)}{proxy}: {first_line(errors[0])}"
-        raise _out_of_reach(what, why) from errors[0]
+    try:  # each address of a name has so long, and looking the name up has no limit of its own
+        within(2 * PROBE_SECONDS, lambda: get_session().head(endpoint, timeout=PROBE_SECONDS))
+    except Exception as error:  # of many kinds: of addresses, names, proxies, certificates
+        through = {"HTTPS_PROXY", "https_proxy"} & os.environ.keys()
+        proxy = " through the proxy of HTTPS_PROXY" if through else ""
+        raise _out_of_reach(what, f"{redacted(endpoint)}{proxy}: {first_line(error)}") from error
 
 
 @contextlib.contextmanager
