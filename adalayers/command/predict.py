@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import contextlib
+import io
 import json
 import logging
 import sys
@@ -63,24 +63,23 @@ def predict(
     """
     if max_length is not None and max_length < 3:  # a token between two special ones
         raise BadInput(f"wanted --max-length of at least 3, got {max_length}; raise it")
-    with _opened(texts, file) as stream:
-        tasks, source = _tasks(folders, backbone, data_dir)
-        device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
-        predictor = Predictor(tasks, source, device=device, max_length=max_length, apart=words)
-        if predictor.whole and any(task_kind(task).per_word for task in tasks.values()):
-            logger.info(
-                "texts are read whole, for the tasks share a pass; --words reads all of them word by word"
-            )
-        lines = _texts(stream)
-        while chunk := list(islice(lines, AT_ONCE)):
-            answers = predictor.predict([text for _, text in chunk])
-            for (number, text), of_text in zip(chunk, answers, strict=True):
-                if form == "jsonl":
-                    answered = {name: asdict(answer) for name, answer in of_text.items()}
-                    show(json.dumps({"line": number, "text": text, "tasks": answered}))
-                else:
-                    said = (f"   {name}: {answer}" for name, answer in of_text.items())
-                    show("\n".join([f"{number}: {text}", *said]))
+    lines = _texts(_lines(texts, file))
+    tasks, source = _tasks(folders, backbone, data_dir)
+    device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
+    predictor = Predictor(tasks, source, device=device, max_length=max_length, apart=words)
+    if predictor.whole and any(task_kind(task).per_word for task in tasks.values()):
+        logger.info(
+            "texts are read whole, for the tasks share a pass; --words reads all of them word by word"
+        )
+    while chunk := list(islice(lines, AT_ONCE)):
+        answers = predictor.predict([text for _, text in chunk])
+        for (number, text), of_text in zip(chunk, answers, strict=True):
+            if form == "jsonl":
+                answered = {name: asdict(answer) for name, answer in of_text.items()}
+                show(json.dumps({"line": number, "text": text, "tasks": answered}))
+            else:
+                said = (f"   {name}: {answer}" for name, answer in of_text.items())
+                show("\n".join([f"{number}: {text}", *said]))
     if predictor.cut:
         logger.warning(
             f"{predictor.cut} texts were cut to {predictor.max_length} tokens; words beyond have no answer"
@@ -109,35 +108,28 @@ def _tasks(
     return tasks, source
 
 
-@contextlib.contextmanager
-def _opened(texts: Sequence[str] | None, file: str | None) -> Iterator[Iterable[bytes]]:
-    """Yield the lines to be read: the texts, those of the file, or of standard input."""
+def _lines(texts: Sequence[str] | None, file: str | None) -> Iterable[bytes]:
+    """Return the lines to be read: the texts, those of the file, or of standard input."""
     if texts is not None:
-        yield [text.encode("utf-8", "surrogateescape") for text in texts]
-        return
+        return [text.encode("utf-8", "surrogateescape") for text in texts]
+    if file is None:
+        return sys.stdin.buffer
     try:
-        stream = sys.stdin.buffer if file is None else Path(file).open("rb")  # noqa: SIM115  # closed below
+        return io.BytesIO(Path(file).read_bytes())
     except (OSError, ValueError) as error:  # ValueError: a NUL
         raise BadInput(
             f"wanted a file of texts, {file!r} cannot be read ({first_line(error)}); check the path"
         ) from error
-    with contextlib.nullcontext() if file is None else stream:
-        yield stream
 
 
 def _texts(stream: Iterable[bytes]) -> Iterator[tuple[int, str]]:
     """Yield the lines that hold a word, each with its number from 1."""
     empty = 0
-    try:
-        for number, line in enumerate(stream, start=1):
-            text = line.decode("utf-8", errors="replace").strip("\ufeff\r\n")
-            if text.strip():
-                yield number, text
-            else:
-                empty += 1
-    except OSError as error:
-        raise BadInput(
-            f"wanted lines of text, reading them failed ({error.strerror}); check the file"
-        ) from error
+    for number, line in enumerate(stream, start=1):
+        text = line.decode("utf-8", errors="replace").strip("\ufeff\r\n")
+        if text.strip():
+            yield number, text
+        else:
+            empty += 1
     if empty:
         logger.warning(f"lines without a word, left out: {empty}")
