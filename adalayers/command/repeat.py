@@ -93,7 +93,7 @@ def data_request(
         dataset = data.path or data.name
         if not Path(dataset).is_dir():
             raise BadInput(
-                f"wanted the data that the study read, {dataset}, it is not here; name it with --dataset"
+                f"wanted the data that the study read, the folder {dataset}, it is not here; name it with --dataset"
             )
     if backbone is None and base.id.startswith(STATES):
         backbone = f"{STATES}{base.path}"

@@ -170,7 +170,9 @@ def test_a_store_that_does_not_answer_is_named_in_time(store, call, monkeypatch)
     monkeypatch.setattr(folders, "CALL_SECONDS", 0.3)
     monkeypatch.setattr(folders, "SLOW_SECONDS", 0.3)
     began = time.monotonic()
-    with pytest.raises(BadInput, match=r"reach (s3|gs)://.*bucket/x, which failed \(TimeoutError: no answer within"):
+    with pytest.raises(
+        BadInput, match=r"reach (s3|gs)://.*bucket/x, which failed \(TimeoutError: no answer within"
+    ):
         call(store)
     assert time.monotonic() - began < 2
 
