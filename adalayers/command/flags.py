@@ -26,15 +26,8 @@ from adalayers.study import Study
 
 FeatureMode = Literal["auto", "memory", "disk", "live"]
 
-SMOKE = {
-    "trials": 3,
-    "seeds": 2,
-    "epochs": 2,
-    "max_length": 64,
-    "train_examples": 96,
-    "eval_examples": 64,
-    "test_examples": 64,
-}
+_EXAMPLES = {"train_examples": 96, "eval_examples": 64, "test_examples": 64}
+SMOKE = {"trials": 3, "seeds": 2, "epochs": 2, "max_length": 64, **_EXAMPLES}
 """What --smoke asks for where the user does not."""
 REFERENCES = tuple(reference_names.REFERENCES)
 """Names of the rows for scale."""
@@ -88,34 +81,23 @@ def parser(study: Study, program: str = "") -> argparse.ArgumentParser:
     """Return the parser of a study's flags."""
     name = program or f"studies/{study.name}.py"
     p = Parser(prog=name, description=study.question, allow_abbrev=False)
-    of_study = {
-        "backbones": " ".join(study.defaults.backbones),
-        "metrics": "".join(
-            f"{metric} for {kind} tasks, else " for kind, metric in study.defaults.metrics.items()
-        ),
-    }
+    metrics = (f"{metric} for {kind} tasks, else " for kind, metric in study.defaults.metrics.items())
+    of_study = {"backbones": " ".join(study.defaults.backbones), "metrics": "".join(metrics)}
     for title, record in GROUPS.items():
         group, types = p.add_argument_group(title), typing.get_type_hints(record)
         for field in _flag_fields(record):
-            group.add_argument(
-                _option(field),
-                dest=field.name,
-                help=field.metadata["help"].format(**of_study),
-                **_reading(field, types[field.name]),
-            )
+            reading = _reading(field, types[field.name])
+            about = field.metadata["help"].format(**of_study)
+            group.add_argument(_option(field), dest=field.name, help=about, **reading)
     if study.flags:
         group = p.add_argument_group(f"Of {study.name} alone")
         for own in study.flags:
-            group.add_argument(
-                f"--{own.name}",
-                metavar="NAME",
-                help=own.help,
-                nargs="+" if own.several else None,
-                choices=own.choices or None,
-            )
+            several = "+" if own.several else None
+            reading = {"metavar": "NAME", "nargs": several, "choices": own.choices or None}
+            group.add_argument(f"--{own.name}", help=own.help, **reading)
     # Each of several searches has a few trials: a scheduler would stop most of them while their rates still rise.
-    several = {"scheduler": "fifo"} if study.design.tunings else {}
-    p.set_defaults(**study.defaults.sizes, **several)
+    all_to_the_end = {"scheduler": "fifo"} if study.design.tunings else {}
+    p.set_defaults(**study.defaults.sizes, **all_to_the_end)
     return p
 
 
@@ -180,10 +162,10 @@ def parse(study: Study, argv: Sequence[str], command: str = "", program: str = "
     _check(given)
     rates = tuple(sorted(set(given.rates)))
     if rates and (len(rates) == 1 or "lr" in fixed):
-        also = f" and --set lr={fixed['lr']:g}" if "lr" in fixed else ""
+        typed = " ".join(f"{rate:g}" for rate in given.rates)
+        typed += f" and --set lr={fixed['lr']:g}" if "lr" in fixed else ""
         raise BadInput(
-            f"wanted two --rates or more without --set lr, got --rates {' '.join(f'{rate:g}' for rate in given.rates)}"
-            f"{also}; one rate for all arms is --set lr=LR alone"
+            f"wanted two --rates or more without --set lr, got --rates {typed}; one rate for all is --set lr=LR alone"
         )
     requests = _requests(study, given)
     datasets = list(dict.fromkeys(request.dataset for request in requests))

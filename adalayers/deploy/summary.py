@@ -123,8 +123,13 @@ def _scores(results: StudyResults, row: pd.Series) -> tuple[ScoreSummary, ...]:
         summary = ScoreSummary(split, metric, value, value, 1)
         for arm in of_arm.to_dict("records"):
             of = "" if arm["split"] == prefix else f"{prefix}_"
-            told = {name: arm[f"{of}{name}"] for name in ("mean", "low", "high")}
-            known = {name: float(each) for name, each in told.items() if not math.isnan(each)}
-            summary = replace(summary, n=int(arm[f"{of}n"]), **known)
+            mean, low, high = (_number(arm[f"{of}{name}"]) for name in ("mean", "low", "high"))
+            summary = ScoreSummary(
+                split, metric, value, value if mean is None else mean, int(arm[f"{of}n"]), low, high
+            )
         summaries.append(summary)
     return tuple(summaries)
+
+
+def _number(value: float) -> float | None:
+    return None if math.isnan(value) else float(value)
