@@ -12,13 +12,12 @@ import os
 import threading
 from urllib.parse import urlsplit
 
-from adalayers import environ
 from adalayers.errors import BadInput
 from adalayers.results.files import STUDY, study_folder
 from adalayers.results.study_file import read_study
 from adalayers.storage.folder import Folder
 from adalayers.storage.redaction import reason, redacted
-from adalayers.tracking.session import SQLITE, Deleted, Session, is_outage, refusal
+from adalayers.tracking.session import SQLITE, Session, is_outage, refusal
 
 logger = logging.getLogger(__name__)
 
@@ -92,23 +91,12 @@ def sync(folder: Folder | str, uri: str) -> int:
     if uri == "none":
         raise BadInput("wanted an MLflow tracking URI to mirror to, got 'none'; give one with --tracking-uri")
     check_uri(uri)
-    environ.set_defaults()
-    from mlflow.exceptions import MlflowException
-    from sqlalchemy.exc import SQLAlchemyError
-
-    try:
-        study = read_study(opened)
-        session = Session(uri, experiment=study.study, run_name=study.name, study_key=study.id)
-        written = session.mirror(opened)
-    # A database's driver may not be installed, hence ImportError.
-    except (MlflowException, SQLAlchemyError, Deleted, OSError, ImportError) as error:
-        advice = refusal(error, uri) or "see that the server runs, then do the same again"
-        raise BadInput(
-            f"wanted to mirror {redacted(opened.uri)} to MLflow at {redacted(uri)}, which failed "
-            f"({reason(error, uri)}); {advice}\nThe results folder itself is complete."
-        ) from None  # the libraries' own messages may repeat the URI with its password
-    logger.info(f"MLflow: {runs_page(uri, session.page)}")
-    return written
+    study = read_study(opened)
+    mirror = Mirror(uri, opened, experiment=study.study, run_name=study.name, study_key=study.id)
+    if failed := mirror.finish(timeout=None):
+        raise BadInput(failed[0])
+    logger.info(f"MLflow: {mirror.page}")
+    return mirror.written
 
 
 class Mirror:
@@ -123,6 +111,7 @@ class Mirror:
 
     Attributes:
         page: Where a browser finds the study's runs, in words, once they are written.
+        written: How many trials were written.
     """
 
     def __init__(self, uri: str, folder: Folder, *, experiment: str, run_name: str, study_key: str):
@@ -132,6 +121,7 @@ class Mirror:
         self._thread = threading.Thread(target=self._run, name="adalayers-mirror", daemon=True)
         self._changed, self._ended, self._tried = (threading.Event() for _ in range(3))
         self._why = self._advice = self.page = ""
+        self.written = 0
 
     def check(self) -> None:
         """Open it before anything is computed. A server that is down keeps nothing from beginning, and it is said.
@@ -162,20 +152,21 @@ class Mirror:
         if not self._thread.is_alive() and not self._ended.is_set():
             self._thread.start()
 
-    def finish(self, *, timeout: float = 60.0) -> list[str]:
+    def finish(self, *, timeout: float | None = 60.0) -> list[str]:
         """Write all that is not there yet, the folder's files too, end the parent run, end the thread.
 
         Args:
-            timeout: Seconds within which it returns.
+            timeout: Seconds within which it returns; None: as long as it takes.
 
         Returns:
             Sentences about what could not be written; none when all is well.
         """
         if self._uri == "none":
             return []
-        self.changed()
         self._ended.set()
         self._changed.set()
+        if self._thread.ident is None:  # it was never started
+            self._thread.start()
         self._thread.join(timeout)
         if self._thread.is_alive():
             self._why = self._why or f"no answer within {timeout:g} s"
@@ -198,7 +189,7 @@ class Mirror:
                 session = session or self._open()
                 self._tried.set()
                 if last or self._folder.exists(STUDY):
-                    session.mirror(self._folder, last=last)
+                    self.written += session.mirror(self._folder, last=last)
                 self._why, self._advice, self.page = "", "", runs_page(self._uri, session.page)
             except Exception as error:  # the thread's boundary: a mirror that fails must not fail the study
                 self._why, self._advice = reason(error, self._uri), refusal(error, self._uri)
