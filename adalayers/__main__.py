@@ -107,7 +107,9 @@ def _parser() -> argparse.ArgumentParser:
         "export", "results:export", "print a study's tables for a paper: arms and comparisons"
     ).add_argument
     flag("folder", metavar="FOLDER", help=_RESULTS)
-    _format(flag, "latex", "csv", "json")
+    _format(
+        flag, "latex", "csv", "json", what="latex: two tables in booktabs; csv and json: with all columns; "
+    )
 
     flag = command(
         "repeat", "repeat:repeat", "train one trial of a study again, alone, and compare"
@@ -154,9 +156,9 @@ def _later(runs: str) -> Callable[..., int | None]:
     return run
 
 
-def _format(flag: Callable[..., argparse.Action], *forms: str) -> None:
+def _format(flag: Callable[..., argparse.Action], *forms: str, what: str = "") -> None:
     """Add --format; the first is the default."""
-    flag("--format", dest="form", choices=forms, default=forms[0], help="default: %(default)s")
+    flag("--format", dest="form", choices=forms, default=forms[0], help=f"{what}default: %(default)s")
 
 
 def _data_dir(flag: Callable[..., argparse.Action]) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import copy
 import errno
+import functools
 import io
 import json
 import math
@@ -149,14 +150,9 @@ class Folder:
         path = self._at(name)
         if self.is_local and os.path.exists(path) and not os.path.isfile(path):  # a pipe would be waited for
             raise OSError(errno.EINVAL, "it is no file", path)
-        stream = self._ask(self._fs.open_input_stream, path)
-        if self.is_local:
-            with stream:
-                return bytes(stream.read())
-        pieces = []
-        while piece := self._ask(stream.read, _PIECE_BYTES, slow=True):
-            pieces.append(piece)
-        return b"".join(pieces)
+        with self._ask(self._fs.open_input_stream, path) as stream:
+            read = functools.partial(self._ask, stream.read, _PIECE_BYTES, slow=True)
+            return b"".join(iter(read, b""))
 
     def write_bytes(self, name: str, data: bytes) -> None:
         """Write a whole file so that a reader sees the old or the new one, never a part.
