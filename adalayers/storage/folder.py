@@ -150,9 +150,11 @@ class Folder:
         path = self._at(name)
         if self.is_local and os.path.exists(path) and not os.path.isfile(path):  # a pipe would be waited for
             raise OSError(errno.EINVAL, "it is no file", path)
-        with self._ask(self._fs.open_input_stream, path) as stream:
-            read = functools.partial(self._ask, stream.read, _PIECE_BYTES, slow=True)
-            return b"".join(iter(read, b""))
+        stream = self._ask(self._fs.open_input_stream, path)
+        read = functools.partial(self._ask, stream.read, _PIECE_BYTES, slow=True)
+        data = b"".join(iter(read, b""))
+        stream.close()  # not of a store that did not answer: it would be waited for
+        return data
 
     def write_bytes(self, name: str, data: bytes) -> None:
         """Write a whole file so that a reader sees the old or the new one, never a part.
