@@ -68,15 +68,12 @@ def cases(study: Study, flags: Flags, hold: Callable[[Folder], None] = lambda fo
         hold(folder)
 
     columns = {request.label_column for request in flags.requests}
-    label = [] if flags.label is None else [_safe("--label", flags.label)]
     cases: list[Case] = []
     for request in flags.requests:
-        column = (
-            [_safe("--label-column", request.label_column)]
-            if request.label_column and len(columns) > 1
-            else []
-        )
-        cases.append(_case(study, space, base, flags, request, [*column, *label], enter))
+        column = (request.label_column or None) if len(columns) > 1 else None
+        named = (("--label-column", column), ("--label", flags.label))
+        suffix = [_safe(flag, name) for flag, name in named if name is not None]
+        cases.append(_case(study, space, base, flags, request, suffix, enter))
     return cases
 
 
