@@ -30,4 +30,4 @@ def within(seconds: float, call: Callable[..., Answer], *given: Any) -> Answer:
     except TimeoutError:
         if answer.done():
             raise
-        raise TimeoutError(f"no answer within {seconds:g} s") from None
+    raise TimeoutError(f"no answer within {seconds:g} s")  # out here, so that no other error stands behind it
