@@ -349,12 +349,10 @@ def _hub_snapshot(requested: BackboneName, what: str, *, weights: bool) -> Path:
         ):
             return cached
     hub.require_hub(what)
-    try:
+    advice = (
+        f"check the id and the revision ({requested.revision or 'none asked for'}); of a gated or private one accept "
+        f"the licence at {hub.page(requested.base)}, then set {hub.TOKEN} to a token that may read it; or name a "
+        "folder of local copies with --data-dir"
+    )
+    with hub.refusing(f"wanted {what} from the Hugging Face hub, fetching it failed", advice):
         return snapshot(local_files_only=False)
-    except Exception as error:  # of many kinds: the connection's, the server's, the disk's
-        raise BadInput(
-            f"wanted {what} from the Hugging Face hub, fetching it failed ({type(error).__name__}: "
-            f"{hub.first_line(error)}); check the id and the revision ({requested.revision or 'none asked for'}); of a "
-            f"gated or private one accept the licence at {hub.page(requested.base)}, then set {hub.TOKEN} to a token "
-            "that may read it; or name a folder of local copies with --data-dir"
-        ) from error

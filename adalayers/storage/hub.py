@@ -114,7 +114,9 @@ def refusing(wanted: str, advice: str) -> Iterator[None]:
     except BadInput:
         raise
     except Exception as error:
-        raise BadInput(f"{wanted} ({type(error).__name__}: {first_line(error)}); {advice}") from error
+        causes = [error, error.__cause__] if error.__cause__ else [error]
+        why = ", from ".join(f"{type(cause).__name__}: {first_line(cause)}" for cause in causes)
+        raise BadInput(f"{wanted} ({why}); {advice}") from error
 
 
 def first_line(error: BaseException) -> str:

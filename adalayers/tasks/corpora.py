@@ -205,15 +205,12 @@ def _read_hub(name: DatasetName, what: str) -> dict[str, Any]:
         if cached is None:
             raise
         return cached
-    try:
+    advice = (
+        f"check the id, its config (id:config) and its revision ({name.source}@refs/convert/parquet where the hub has "
+        "a loading script), or give a local folder"
+    )
+    with hub.refusing(f"wanted dataset {name.source!r} from the hub, got none", advice):
         return dict(datasets.load_dataset(name.id, name.config, revision=revision))
-    except Exception as error:  # the hub's own errors, its transport's, and those of the files it holds
-        advice = "check the id, its config (id:config) and revision (id@revision)"
-        if "scripts are no longer supported" in str(error):
-            advice = f"try the hub's parquet edition, {name.source}@refs/convert/parquet"
-        raise BadInput(
-            f"wanted dataset {name.source!r} from the hub, got {_cause(error)}; {advice}, or give a local folder"
-        ) from error
 
 
 def _read_cache(name: DatasetName) -> dict[str, Any] | None:
@@ -228,10 +225,3 @@ def _read_cache(name: DatasetName) -> dict[str, Any] | None:
         return None
     finally:
         datasets.config.HF_HUB_OFFLINE = offline
-
-
-def _cause(error: BaseException) -> str:
-    """Return the first line of the innermost cause, which is what the reader can act on."""
-    while error.__cause__ is not None:
-        error = error.__cause__
-    return f"{type(error).__name__}: {hub.first_line(error)}"
