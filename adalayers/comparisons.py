@@ -108,6 +108,7 @@ class PlannedArm:
         label: What it is called without the conditions, such as the amount of data, that it ran under; "" where that
             is its name.
         tunes: Names of the arms whose searches found this configuration.
+        words: What pages call it, where its name does not say it.
     """
 
     name: str = ""
@@ -117,6 +118,7 @@ class PlannedArm:
     label: str = ""
     tunes: tuple[str, ...] = ()
     fusion: str = ""
+    words: str = field(default="", metadata={"later": True})
 
     @property
     def levels(self) -> Settings:

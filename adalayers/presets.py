@@ -111,6 +111,10 @@ class SetUp:
         return logit_travel(**how, mix_lr=self.mix["mix_lr"], train_examples=self.run.examples["train"])
 
 
+SYMBOLS = {"alpha": "α", "entropy_weight": "λ", "mix_lr": "learning rate of p"}
+"""What sentences call the mix's hyperparameters; p are the layer weights before the softmax."""
+
+
 class PublishedMix(NamedTuple):
     """Values of the mix by hyperparameter, published or with a rate of the user's own, and of which dataset."""
 
@@ -120,7 +124,7 @@ class PublishedMix(NamedTuple):
     @property
     def words(self) -> str:
         """The values in a sentence, and the step that a logit of the mix takes with them."""
-        values = ", ".join(f"{name} {value:g}" for name, value in self.values.items())
+        values = ", ".join(f"{SYMBOLS.get(name, name)} = {value:g}" for name, value in self.values.items())
         return f"{values}: a step of {self.values['alpha'] * self.values['mix_lr']:.3g}"
 
 

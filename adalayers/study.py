@@ -112,12 +112,14 @@ class Arm:
         overrides: How it differs from the study's own settings.
         label: What it is called without the conditions, such as the amount of data, that it runs under; "" where that
             is its name.
+        words: What pages call it, where its name does not say it.
     """
 
     name: str
     role: Role
     overrides: Settings
     label: str = ""
+    words: str = ""
 
 
 UNIFORM = Arm("uniform", "uniform", {"mix": "uniform"})
@@ -292,8 +294,10 @@ class Page:
             best on validation is told; none: the best other arm.
         method: What a reader must know of the model and the factors: title -> paragraph.
         published: Returns what was published for its arms.
+        title: What it is about, where its name is no words for that.
     """
 
+    title: str = ""
     parts: tuple[str, ...] = ()
     headline: tuple[str, ...] = ()
     method: Mapping[str, str] = field(default_factory=dict)
@@ -373,6 +377,7 @@ class ConfirmedArm:
     aliases: tuple[str, ...] = ()
     label: str = ""
     tunes: tuple[str, ...] = ()
+    words: str = ""
 
 
 @dataclass(frozen=True)
@@ -483,14 +488,6 @@ def plan(study: Study, space: Space, setting: Setting) -> StudyPlan:
     setting.base.check(setting.shape)
     wanted, notes = study.design.arms(setting)
     base = setting.base
-    notes = [
-        *notes,
-        *(
-            f"{name} is under study and was fixed to {setting.fixed[name]} with --set."
-            for name in space.scientific
-            if name in setting.fixed
-        ),
-    ]
     arms: list[ConfirmedArm] = []
     dropped: list[tuple[str, str]] = []
     for arm in wanted:
@@ -503,7 +500,7 @@ def plan(study: Study, space: Space, setting: Setting) -> StudyPlan:
                 raise BadInput(f"wanted the control arm {arm.name!r} to run{given}, but {error}") from error
             dropped.append((arm.name, str(error)))
             continue
-        merge(arms, ConfirmedArm(arm.name, arm.role, config, label=arm.label), setting.shape)
+        merge(arms, ConfirmedArm(arm.name, arm.role, config, label=arm.label, words=arm.words), setting.shape)
     searches = _searches(study, space, setting)
     return StudyPlan(
         base,

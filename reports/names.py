@@ -1,4 +1,4 @@
-"""What arms and comparisons are called in words: "layer 3" for `layer=3`, "α = 64 instead of 1"."""
+"""What arms, comparisons and verdicts are called in words: "layer 3" for `layer=3`, "α = 64 instead of 1"."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from typing import Any
 
 from adalayers.comparisons import Change, Comparison, PlannedArm
 from adalayers.results.study_file import RequestRecord
+from reports.evidence.holm import BETTER, OPEN, SAME, TIE, WORSE
 from reports.reading import factors
 from reports.reading.factors import short
 from reports.words import labels
@@ -21,24 +22,24 @@ LONGEST = 300
 WORDS = {
     "search-best": "the search's best",
     "layer-mix": "layer mix",
-    "mix_lr": "rate of the mix",
+    "mix_lr": "learning rate of p",
     "cutoff_when": "cutoff applied",
 }
 UNSAID = ("cutoff_when",)
 """Settings that tell a reader nothing."""
-PHRASES = {"at its travel": "at a matched rate"}
-"""Words of an arm's name that nobody outside its study knows -> what a page says."""
+VERDICTS = {BETTER: BETTER, WORSE: WORSE, SAME: "no difference", OPEN: "open", TIE: "identical predictions"}
+"""A verdict -> what tables and figures call it."""
 
 
 def arm(name: str, plan: RequestRecord) -> str:
     """Return what an arm is called: its settings in symbols, and the mix in words."""
     known = next((planned for planned in plan.arms if planned.name == name), PlannedArm(name))
+    if known.words:
+        return _cut(known.words)
     fixed = {factor.name for factor in plan.factors if _levels(factor.name, plan) == 1}
     pieces: list[str] = []
     plain = False
-    for phrase, words in PHRASES.items():
-        name = name.replace(phrase, words)
-    for token in name.split(" "):
+    for token in name.replace("uniform mix", "uniform").split(" "):
         key, equals, value = token.partition("=")
         if equals and key.isidentifier() and value:
             if key in fixed and len(name.split(" ")) > 1:
@@ -107,7 +108,9 @@ def level(value: Any) -> str:
     """Return a level as text: "64", "yes"."""
     if isinstance(value, bool):
         return "yes" if value else "no"
-    return f"{value:g}" if isinstance(value, int | float) else _cut(str(value))
+    if isinstance(value, int | float):
+        return f"{value:g}"
+    return "all layers" if value == "layers" else _cut(str(value).replace("-", " "))
 
 
 def otherwise(arm: PlannedArm, plan: RequestRecord) -> str:
@@ -124,11 +127,23 @@ def otherwise(arm: PlannedArm, plan: RequestRecord) -> str:
     return ", ".join(setting(key, value, plan) for key, value in rounded.items())
 
 
+def sides(claim: Comparison, plan: RequestRecord) -> tuple[str, str] | None:
+    """Return the arm and its control where two arms are compared, also by the one level in which they differ.
+
+    Not of a grid: there levels are compared, whatever cells there are of them.
+    """
+    crossed = sum(_levels(factor.name, plan) > 1 for factor in plan.factors) > 1
+    if len(claim.weights) != 2 or claim.kind not in ("arm", "factor") or (claim.changes and crossed):
+        return None
+    control, arm = sorted(claim.weights, key=claim.weights.__getitem__)
+    return arm, control
+
+
 def compared(claim: Comparison, plan: RequestRecord) -> str:
     """Return what a comparison is called: "α = 64 instead of 1, at λ = 0.01"; of an arm and the control, the arm."""
-    if not claim.changes:
-        named = arm(claim.arm, plan)
-        return named if claim.control == plan.control else f"{named} against {arm(claim.control, plan)}"
+    own, control = sides(claim, plan) or (claim.arm, claim.control)
+    if own:
+        return arm(own, plan) + (f" against {arm(control, plan)}" if control != plan.control else "")
     condition = f", at {setting(claim.at.factor, claim.at.level, plan)}" if claim.at else ""
     if len(claim.changes) == 1:
         return f"{alternatives(claim.changes, plan)}{condition}"

@@ -165,7 +165,8 @@ def legend(
 
 def name_ticks(axes: Axes, values: Iterable[object], *, axis: str) -> None:
     """Put one tick and its name at 0, 1, 2... on an axis of categories."""
-    names = [textwrap.fill(plain_text(value), 44) for value in values]
+    # No line ends within "α = 64".
+    names = [textwrap.fill(plain_text(value).replace(" = ", "\u00a0=\u00a0"), 44) for value in values]
     (axes.set_xticks if axis == "x" else axes.set_yticks)(range(len(names)), names)
     longest = max((len(line) for name in names for line in name.split("\n")), default=0)
     spec = axes.get_subplotspec()
@@ -243,7 +244,10 @@ def points(
     elif scale == "log":
         axes.set_xscale("log", base=2)
         axes.xaxis.set_minor_locator(NullLocator())
-    if scale != "choice" and len(numbers) <= 7:
+    levelled = all(
+        value == float(f"{value:.3g}") for value in numbers
+    )  # else they are measured, and long to write
+    if scale != "choice" and len(numbers) <= 7 and levelled:
         axes.set_xticks(numbers)
     if scale != "choice":
         axes.xaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:,.6g}"))

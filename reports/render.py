@@ -61,11 +61,15 @@ def sentence(words: str) -> str:
 
 
 def with_article(name: str) -> str:
-    """Return what an arm is called in a sentence: "the learned mix"; in quotes where a comma would part it."""
+    """Return what an arm is called in a sentence: "the learned mix", "the arm with α = 1"."""
     clean = shown(name)
-    if "," in clean and "=" not in clean:
-        return f"“{clean}”"
-    return f"the {clean}" if re.match(r"(learned|layer|published) mix|last layer", clean) else clean
+    if "=" in clean and "instead of" not in clean:
+        return f"the arm with {clean}"
+    return (
+        f"the {clean}"
+        if re.match(r"((learned|layer|shared|thesis's) )?mix|(last|Cayley|full) |thesis's", clean)
+        else clean
+    )
 
 
 def paragraph(words: str) -> str:
@@ -77,7 +81,7 @@ def several(names: list[str], most: int) -> str:
     """Return names as a sentence has them; those that hold commas with semicolons between them."""
     if not any("," in name for name in names):
         return text.several(names, most)
-    more = [f"{len(names) - most} more"] if len(names) > most else []
+    more = [f"and {len(names) - most} more"] if len(names) > most else []
     return "; ".join([*names[:most], *more])
 
 

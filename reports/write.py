@@ -81,7 +81,8 @@ def write_cover(
     root = _folder(study_root)
     entries, problems = _entries(root, folders, built)
     claims = across_cases(entries)
-    title = entries[0].evidence.loaded.study.study if entries else root.name
+    study = entries[0].evidence.loaded.study if entries else None
+    title = study.request.title or study.study if study else root.name
     cover = Cover(title, entries, problems, claims)
     for name, figure in cover.figures.items():
         _write_figure(root, name, figure)

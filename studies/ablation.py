@@ -28,6 +28,19 @@ from adalayers.states import Settings
 from adalayers.study import Arm, Defaults, Design, Page, Setting, Study, Tuning
 
 WHOLE = "published"
+WORDS = {
+    "no learned mix": "equal weights",
+    "alpha 1": "α = 1",
+    "no entropy term": "λ = 0",
+    "projections not trained": "random projections",
+    "last layer alone": "last layer",
+    "embeddings mixed too": "input embeddings as one more layer",
+    "released: lambda divided": "released: λ over the number of layers",
+    "released: gelu after mixing": "released: second gelu after the mix",
+    "released: dropout of projections": "released: dropout on projections",
+    "released: baseline not trained": "released: equal weights of random projections",
+}
+"""What pages call arms whose names are older than these words."""
 
 
 def whole(setting: Setting) -> Settings:
@@ -65,11 +78,14 @@ def arms(setting: Setting) -> tuple[list[Arm], list[str]]:
     """Return the whole method, control first, then each changed component."""
     published = setting.published
     return [
-        Arm(WHOLE, "control", whole(setting)),
-        *(Arm(name, "component", overrides) for name, overrides in components(setting).items()),
+        Arm(WHOLE, "control", whole(setting), words="thesis's settings"),
+        *(
+            Arm(name, "component", overrides, words=WORDS.get(name, ""))
+            for name, overrides in components(setting).items()
+        ),
     ], [
-        f"`{WHOLE}` has the thesis's method for {published.source} ({published.words}, "
-        f"{'' if whole(setting)['positions'] else 'no '}positions), at this study's lr and sizes."
+        f"The thesis's settings for {published.source}: {published.words}, "
+        f"{'' if whole(setting)['positions'] else 'no '}positions; rates and sizes are this study's."
     ]
 
 

@@ -29,7 +29,7 @@ from adalayers.command.main import main
 from adalayers.comparisons import Comparison, PlannedArm, pair, planned_comparisons
 from adalayers.presets import SetUp, logit_travel, setups
 from adalayers.states import Settings
-from adalayers.study import FACTORS, LAST, UNIFORM, Arm, Design, Setting, Study, crossed
+from adalayers.study import FACTORS, LAST, UNIFORM, Arm, Design, Page, Setting, Study, crossed
 
 PUBLISHED, AT_ITS_TRAVEL = "published-mix", "published-mix at its travel"
 TWIN = 64.0
@@ -48,8 +48,13 @@ def arms(setting: Setting) -> tuple[list[Arm], list[str]]:
     published = {**learned, **setting.published.values}
     return [
         *crossed(setting, LEVELS, learned),
-        Arm(PUBLISHED, "published", published),
-        Arm(AT_ITS_TRAVEL, "published", {**published, "mix_lr": _rate_at_its_travel(setting)}),
+        Arm(PUBLISHED, "published", published, words="thesis's mix"),
+        Arm(
+            AT_ITS_TRAVEL,
+            "published",
+            {**published, "mix_lr": _rate_at_its_travel(setting)},
+            words="thesis's mix at its own travel",
+        ),
         UNIFORM,
         LAST,
         Arm(
@@ -101,14 +106,11 @@ def _rate_at_its_travel(setting: Setting) -> float:
 
 
 def _published_note(setting: Setting) -> str:
-    published, setup = setting.published, _setup(setting)
-    source, regime = published.source, setup.run.config
-    whose = f"for {source}" if source == setting.dataset else f"for {source}, as it has none for this dataset"
+    published, travel = setting.published, _setup(setting).travel
+    whose = f"for {published.source}{'' if published.source == setting.dataset else ', having none for these data'}"
     return (
-        f"`{PUBLISHED}` has the values of the thesis (Dremov 2024) {whose}: {published.words}, alpha times mix_lr, "
-        f"whatever this study's lr; not its regime (lr {regime['lr']:g}, batch {regime['batch_size']}). "
-        f"`{AT_ITS_TRAVEL}` has the mix_lr with which a logit can travel as far in all epochs here as in those of the "
-        f"published run, {setup.travel:.3g}."
+        f"Thesis's mix (Dremov 2024, {whose}): {published.words}, α times that rate. At its own travel: p "
+        f"learns at the rate at which logits move as far in all as in the thesis's run, {travel:.3g}."
     )
 
 
@@ -121,6 +123,7 @@ STUDY = Study(
         comparisons=comparisons,
         first=first,
     ),
+    page=Page(title="α and λ of the layer mix"),
 )
 
 if __name__ == "__main__":

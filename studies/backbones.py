@@ -13,7 +13,7 @@ Result      so far, MiniLM, its random weights and SmolLM2-135M on CoNLL-2003 (d
 
 The model:
     A frozen backbone gives hidden states. Each is projected, and the layer mix adds the projections up: with learned
-    weights (`learned`), with equal ones (`uniform`), or the last state alone (`last`). Projections, mix and head are
+    weights, with equal ones, or the last state alone. Projections, mix and head are
     trained; the backbone is not. Backbones are compared with each other on the page over all cases, `report.md` one
     folder up; here is one of them.
 

@@ -77,7 +77,12 @@ def arms(setting: Setting) -> tuple[list[Arm], list[str]]:
     factors = {"stream": names} if several else {}
     core = crossed(setting, {**factors, "hidden_states": DEPTHS, how: levels}, {})
     last = [
-        Arm(f"last layer, {stream}", "last", {**selecting(stream), "mix": "last"})
+        Arm(
+            f"last layer, {stream}",
+            "last",
+            {**selecting(stream), "mix": "last"},
+            words=f"{stream}'s last layer",
+        )
         for stream in names
         if stream != "both"
     ]

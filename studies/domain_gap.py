@@ -13,7 +13,7 @@ Result      so far, MiniLM on IMDB, CoNLL-2003 and CoLA (docs/answers.md): three
 
 The model:
     A frozen backbone gives hidden states. Each is projected, and the layer mix adds the projections up: with learned
-    weights (`learned`), or the last state alone (`last`). Projections, mix and head are trained; the backbone is not.
+    weights, or the last state alone. Projections, mix and head are trained; the backbone is not.
 
 Distance:
     The distance between the training texts and the reference dataset's is measured before anything is trained;

@@ -14,10 +14,9 @@ Result      so far, MiniLM (docs/answers.md): on CoNLL-2003 weights by text are 
 The mixes:
     All project the hidden states of a frozen base model, add them up with weights that sum to 1, and read the sum by
     the same head. A learned query w, 0 at first, gives each layer a score w · key; the softmax of the scores is the
-    weights. With `keys=tokens` the key of a layer is the token's own normalised state there, with `keys=texts` the
-    mean over its text, with `keys=static` a random vector that is drawn once for the layer: then all tokens share the
-    weights, as in the thesis's mix. All three have as many parameters, start as the uniform mix, and take steps of
-    one size.
+    weights. The key of a layer is, by token, the token's own normalised state there; by text, the mean over its text;
+    in the shared mix, a random vector that is drawn once: then all tokens share the weights, as in the thesis's mix.
+    All start as equal weights.
 """
 
 import sys
@@ -28,6 +27,8 @@ from adalayers.comparisons import Comparison, PlannedArm, pair, planned_comparis
 from adalayers.study import Arm, Defaults, Design, Factor, Page, Setting, Study
 
 MIX = "layer-mix"
+WORDS = {"static": "shared mix", "texts": "mix by text", "tokens": "mix by token"}
+"""Keys -> what pages call the arm."""
 
 
 def arms(setting: Setting) -> tuple[list[Arm], list[str]]:
@@ -37,13 +38,16 @@ def arms(setting: Setting) -> tuple[list[Arm], list[str]]:
     published = setting.published
     k, layers = setting.base.width(setting.shape), len(setting.base.states(setting.shape))
     return [
-        *(Arm(f"keys={keys}", "core", {"keys": keys}) for keys in setting.levels("keys", KEYS)),
+        *(
+            Arm(f"keys={keys}", "core", {"keys": keys}, words=WORDS[keys])
+            for keys in setting.levels("keys", KEYS)
+        ),
         Arm("uniform", "uniform", {"fusion": MIX, "mix": "uniform"}),
-        Arm(MIX, "mix", {"fusion": MIX, "mix": "learned", **published.values}),
+        Arm(MIX, "mix", {"fusion": MIX, "mix": "learned", **published.values}, words="thesis's mix"),
     ], [
-        f"Trained parameters: the arms by keys have equally many, {k} (w, of width {k}) more than `uniform`, which has "
-        f"projections and a head alone; `{MIX}` has {layers} more (p).",
-        f"`{MIX}` is the thesis's mix, with its values for {published.source} ({published.words}).",
+        f"The shared mix and those by token and text train equally many parameters, {k} (w) more than equal weights; "
+        f"the thesis's mix {layers} (p).",
+        f"The thesis's mix has its values for {published.source}: {published.words}.",
     ]
 
 
@@ -64,7 +68,7 @@ STUDY = Study(
         factors=(Factor("keys", "keys", "what the weights of the layers depend on", scale="choice"),),
         comparisons=comparisons,
     ),
-    page=Page(),
+    page=Page(title="Layer weights by token or text"),
     defaults=Defaults(sizes={"trials": 0}),
 )
 

@@ -46,7 +46,7 @@ def arms(setting: Setting) -> tuple[list[Arm], list[str]]:
         UNIFORM,
         Arm("adapters", "adapters", adapters),
     ], [
-        "`adapters` trains small layers within a copy of the base model; what is taken away are those of layers i to j."
+        "Adapters are small layers trained within a copy of the base model; those of layers i to j are taken away."
     ]
 
 
@@ -69,7 +69,7 @@ STUDY = Study(
         factors=(FACTORS["alpha"],),
         variants=variants,
     ),
-    page=Page(parts=("layer_spans",)),
+    page=Page(title="Layers taken away", parts=("layer_spans",)),
     defaults=Defaults(
         sizes={"trials": 0}, smoke={"train_examples": 48, "eval_examples": 32, "test_examples": 32}
     ),

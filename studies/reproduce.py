@@ -11,11 +11,10 @@ Result      so far, MiniLM (docs/answers.md): on IMDB neither a full graph nor a
             last layer alone is worse
 
 The arms:
-    All read the mean over a text's tokens in each layer of a frozen base model, and end in dropout and a linear
-    layer. `graph` passes messages between layers, each with all others or along the smallest Cayley graph of SL(2,
-    Z_n) with a place for each (6 places up to six layers, a ring; 24 up to 24 layers), `set` adds layers up between
-    two linear maps, in `DWAtt` the last layer attends to all, `weighted` mixes them by learned weights; `MLP` and
-    `linear` read the last layer alone.
+    The comparison of the paper ILSE. All read the mean over a text's tokens in each layer of a frozen base model, and
+    end in dropout and a linear layer. In a graph, layers pass messages, each to all others or along a sparse Cayley
+    graph (up to six layers, a ring); the sum adds layers up between two linear maps; in DWAtt the last layer attends
+    to all.
 """
 
 import sys
@@ -42,18 +41,35 @@ PAPERS: Mapping[str, Mapping[str, Settings]] = {
 }
 """Paper -> its arms, each with what it is here; the first is the one that it proposes."""
 
+WORDS = {
+    "graph, Cayley": "Cayley graph of layers",
+    "graph, full": "full graph of layers",
+    "set": "sum of layers",
+    "DWAtt": "DWAtt",
+    "weighted": "learned weights",
+    "MLP, last layer": "MLP on the last layer",
+    "linear, last layer": "linear on the last layer",
+}
+"""What pages call these arms."""
+
 
 def arms(setting: Setting) -> tuple[list[Arm], list[str]]:
     """Return the arms of the paper's table, the proposed one first: the control."""
     last = f"layers:{setting.shape.streams[0].layers}"
     table = PAPERS[setting.own.get("paper", "ilse")]
     return [
-        Arm(name, "core", {key: last if value == LAST_LAYER else value for key, value in what.items()})
+        Arm(
+            name,
+            "core",
+            {key: last if value == LAST_LAYER else value for key, value in what.items()},
+            words=WORDS[name],
+        )
         for name, what in table.items()
     ], [
-        "Left out of ILSE: LoRA, which changes the base model, and the best single layer, which takes a search of its "
-        "own. Its tasks and base models are others: this is its comparison, not its numbers. `DWAtt` reads states as "
-        "this project projects them, `weighted` has a scale too, and dropout is before the last layer alone.",
+        "Of ILSE's arms, LoRA and the best single layer are left out; its tasks and base models are others: this is "
+        "its comparison, not its numbers.",
+        "DWAtt reads states as this project projects them, learned weights have a scale too, and dropout is before the "
+        "last layer alone.",
     ]
 
 

@@ -29,11 +29,11 @@ def arms(setting: Setting) -> tuple[list[Arm], list[str]]:
     published = setting.published
     return [
         Arm("defaults", "control", {"mix": "learned"}),
-        Arm("published-mix", "published", {"mix": "learned", **published.values}),
+        Arm("published-mix", "published", {"mix": "learned", **published.values}, words="thesis's mix"),
         UNIFORM,
         LAST,
     ], [
-        f"`published-mix` has the thesis's values for {published.source} ({published.words}), whatever this study's lr."
+        f"The thesis's mix has its values for {published.source}: {published.words}, whatever this study's lr."
     ]
 
 

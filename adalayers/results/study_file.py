@@ -55,6 +55,7 @@ class RequestRecord(StudyRequest):
     parts:      sections of the report that answer the question
     headline:   arms or roles that the page opens with
     published:  what was published for arms
+    title:      what the study is about, where its name is no words for that
     """
 
     data: DataRequest = field(default_factory=DataRequest)
@@ -77,6 +78,7 @@ class RequestRecord(StudyRequest):
     variants: dict[str, Variant] = field(default_factory=dict)
     parts: tuple[str, ...] = ()
     headline: tuple[str, ...] = later(())
+    title: str = later("")
     published: tuple[Published, ...] = ()
 
     @property

@@ -99,7 +99,9 @@ def request_record(study: Study, case: Case, agenda: Agenda) -> RequestRecord:
     shape, plan, earlier = agenda.shape, case.plan, case.before.request
     arms = tuple(
         PlannedArm(
-            arm.name, arm.role, arm.config.used(shape), arm.aliases, arm.label, arm.tunes, arm.config.fusion
+            *(arm.name, arm.role, arm.config.used(shape), arm.aliases, arm.label, arm.tunes),
+            fusion=arm.config.fusion,
+            words=arm.words,
         )
         for arm in agenda.arms
     )
@@ -146,6 +148,7 @@ def request_record(study: Study, case: Case, agenda: Agenda) -> RequestRecord:
         variants={variant.name: variant for variant in plan.variants},
         parts=study.page.parts,
         headline=study.page.headline,
+        title=study.page.title,
         published=plan.published,
     )
 

@@ -22,7 +22,7 @@ from adalayers.results.study_file import RequestRecord
 from adalayers.storage.to_json import JsonObject
 from adalayers.tasks.metrics import bounds
 from reports.evidence import prediction_hashes
-from reports.evidence.holm import BETTER, OPEN, SAME, WORSE, Decision, Estimate, Step, decide, paired
+from reports.evidence.holm import BETTER, OPEN, SAME, TIE, WORSE, Decision, Estimate, Step, decide, paired
 from reports.tables import arms as tables
 from reports.tables.convergence import BestSoFar
 
@@ -93,6 +93,11 @@ class Claim(Comparison):
             return up if self.low > 0 else down
         small = self.estimate.smallest is not None and (self.at_most or 0.0) < self.estimate.smallest
         return SAME if small else OPEN
+
+    @property
+    def told(self) -> str:
+        """What pages tell of it: `shown`, or that it is a tie."""
+        return TIE if self.tie else self.shown
 
     @property
     def within(self) -> float | None:

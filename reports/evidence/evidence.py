@@ -6,6 +6,7 @@ import math
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
+from statistics import fmean
 from typing import Any
 
 import pandas as pd
@@ -18,6 +19,7 @@ from adalayers.tasks.kind import TaskKind
 from adalayers.tasks.kinds import KINDS
 from adalayers.tasks.metrics import RankMetric, bounds, metric
 from adalayers.tasks.schemes import NO_TAGS, Scheme, scheme_or_runs
+from reports import names
 from reports.evidence import claims as claiming
 from reports.evidence import omnibus, planning, prediction_hashes, resampling
 from reports.reading.factors import column, in_order, levels
@@ -242,6 +244,34 @@ class Evidence:
         """The comparisons that were planned, and are judged."""
         return [claim for claim in self.claims if claim.primary]
 
+    @cached_property
+    def by_arm(self) -> dict[str, claiming.Claim]:
+        """Arm -> its comparison with another arm, the first that is planned, as pages list them: the best arm first."""
+        found: dict[str, claiming.Claim] = {}
+        for claim in sorted(self.claims, key=lambda claim: not claim.primary):
+            if arms := names.sides(claim, self.plan):
+                found.setdefault(arms[0], claim)
+        means = self.arms.set_index("arm")["mean"].fillna(-math.inf)
+        return {
+            arm: found[arm] for arm in means.sort_values(ascending=False, kind="stable").index if arm in found
+        }
+
+    @property
+    def others(self) -> list[claiming.Claim]:
+        """The planned comparisons that `by_arm` has not: of levels, and more than one of an arm."""
+        told = {claim.key for claim in self.by_arm.values()}
+        return [claim for claim in self.planned if claim.key not in told]
+
+    def sides_of(self, claim: claiming.Claim) -> tuple[float, float] | None:
+        """Return the mean scores of the two sides of a comparison, over the seeds that all its arms have."""
+        if not claim.values:
+            return None
+        means = {arm: fmean(self.scores[arm][seed] for seed in claim.values) for arm in claim.weights}
+        return (
+            sum(max(weight, 0.0) * means[arm] for arm, weight in claim.weights.items()),
+            sum(max(-weight, 0.0) * means[arm] for arm, weight in claim.weights.items()),
+        )
+
     @property
     def variance_over_examples(self) -> dict[tuple[object, ...], float]:
         """Key of a claim -> the variance of its difference over draws of examples, where that can be had."""
@@ -371,14 +401,6 @@ class Evidence:
     def words(self) -> bool:
         """Whether every word has a class of its own."""
         return self.kind is not None and self.kind.per_word and not self.tokens
-
-    @cached_property
-    def numeric(self) -> bool:
-        """Whether labels are numbers: they are no classes, and predictions, where there are any, can be read so."""
-        dataset, rows = self.loaded.study.environment.dataset, self.predictions
-        return (
-            bool(dataset.kind) and not dataset.labels and not predicted.as_numbers(rows).isna().any(axis=None)
-        )
 
     @cached_property
     def shown_arms(self) -> dict[str, str]:

@@ -18,7 +18,7 @@ from scipy import special
 from adalayers.results.intervals import all_same
 
 BETTER, WORSE = "better", "worse"
-SAME, OPEN = "no difference seen", "not enough evidence"
+SAME, OPEN, TIE = "no difference seen", "not enough evidence", "tie"
 
 Key = TypeVar("Key", bound=Hashable)
 

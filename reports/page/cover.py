@@ -15,7 +15,7 @@ from reports import names
 from reports.evidence.across import DIFFERENCE, MEAN, SCORE, Across, Case, across, run_alike
 from reports.evidence.evidence import Evidence
 from reports.page.cases import distances, draw_distances, draw_profiles
-from reports.page.finding import Finding, finding, verdict_of
+from reports.page.finding import Finding, finding
 from reports.page.index import ASIDE, state
 from reports.reading.frames import records
 from reports.render import render
@@ -133,5 +133,5 @@ class Cover:
                 if what == SCORE:
                     name = names.arm(claim.arm, plans[claim.case])
                 kind = f"{title} ({short(claim.metric)})"
-                about = {"cases": claim.cases, "claim": claim, "verdict": verdict_of(claim)}
+                about = {"cases": claim.cases, "claim": claim, "words": names.VERDICTS[claim.told]}
                 yield {"kind": kind, "name": name, **about}

@@ -30,7 +30,6 @@ SECTIONS: tuple[str, ...] = (
     "weights",
     "classes",
     "errors",
-    "residuals",
     "search",
     "importances",
     "measures",

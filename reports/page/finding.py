@@ -20,6 +20,7 @@ from reports import names
 from reports.evidence.claims import Claim
 from reports.evidence.evidence import Evidence
 from reports.evidence.holm import BETTER, OPEN, WORSE
+from reports.evidence.omnibus import MATTERS
 from reports.reading.data import majority
 from reports.reading.factors import short
 from reports.reading.frames import numbers
@@ -37,7 +38,6 @@ UNIFORM_SHARE = 0.995
 """Share of the uniform mix's entropy from which on a mix has stayed uniform."""
 GOES_WITH = 0.6
 """Size of a rank correlation over the cells from which on scores are said to go with the entropy of the mix."""
-TIE = "tie"
 GROUPS = {"single": "single layer"}
 """Role -> what an arm of it is called."""
 
@@ -51,7 +51,7 @@ class Found:
         name: What it is called; of two arms, the one that is compared with the reference.
         reference: The other arm; "" where levels of factors are compared.
         verdict: `BETTER`, `WORSE`, `SAME`, `TIE` or `OPEN`.
-        scores: Mean scores of the two arms over the seeds that they share; none where it is of factors.
+        scores: Mean scores of its two sides, over the seeds that all arms share.
         group: What the arm is the best of, on validation ("single layer"); "" for an arm that is named.
         place: In the order in which comparisons were planned.
     """
@@ -74,6 +74,7 @@ class Whole:
     """A factor, or two that may depend on each other; verdict: whether they matter, None where nothing says."""
 
     name: str
+    symbols: str
     verdict: str | None
     p_value: float
     of_two: bool
@@ -96,6 +97,8 @@ class Finding:
         factors: The levels of factors that are compared, by factor.
         rest: Other planned comparisons of arms.
         with_entropy: Rank correlation, over the cells, of the score with the entropy of the mix, where it is large.
+        halves: Of a study of what trained models can do without: the first arm and the last, and what they lose without
+            either half of the layers, in per cent of its score.
     """
 
     plan: RequestRecord
@@ -115,6 +118,7 @@ class Finding:
     rest: tuple[Found, ...]
     with_entropy: float | None = None
     learned: bool = False
+    halves: tuple[tuple[str, Mapping[str, float]], ...] = ()
 
     @property
     def all(self) -> tuple[Found, ...]:
@@ -127,9 +131,14 @@ class Finding:
         return 0 < self.pairs < FIRST
 
     @property
-    def judged(self) -> bool:
-        """Whether there are verdicts on factors as wholes."""
-        return any(effect.verdict is not None for effect in self.wholes)
+    def some_matters(self) -> bool:
+        """Whether some factor matters as a whole."""
+        return any(effect.verdict == MATTERS for effect in self.wholes)
+
+    @property
+    def factors_differ(self) -> bool:
+        """Whether some level of a factor differs from its reference."""
+        return any(found.verdict in (BETTER, WORSE) for level in self.factors.values() for found in level)
 
     @property
     def mostly_nothing(self) -> bool:
@@ -159,7 +168,8 @@ class Finding:
         for own in groups.values():
             own.sort(key=lambda found: found.place)
             changes = [found.claim.changes[0] for found in own] if len(own) > 1 else []
-            phrases.append(names.alternatives(changes, self.plan) if changes else own[0].name)
+            against = "" if own[0].reference in ("", self.control) else f" against {own[0].reference}"
+            phrases.append(names.alternatives(changes, self.plan) if changes else own[0].name + against)
         return phrases
 
 
@@ -171,7 +181,7 @@ def finding(evidence: Evidence) -> Finding:
 def _finding(evidence: Evidence) -> Finding:
     plan = evidence.plan
     planned = evidence.planned
-    arms = [claim for claim in planned if of_arms(claim)]
+    arms = [claim for claim in planned if names.sides(claim, plan)]
     headline = [] if evidence.grid_factors else _headline(evidence, arms)
     told = {found.claim.key for found in headline}
     factors: dict[str, list[Found]] = {}
@@ -198,40 +208,22 @@ def _finding(evidence: Evidence) -> Finding:
         factors={name: tuple(own) for name, own in factors.items()},
         rest=tuple(found_of(claim, evidence) for claim in arms if claim.key not in told),
         with_entropy=_with_entropy(evidence),
+        halves=tuple(_halves(evidence)),
     )
-
-
-def of_arms(claim: Claim) -> bool:
-    """Whether a comparison is of two arms, by name or by the one level of a factor in which they differ."""
-    return len(claim.weights) == 2 and claim.kind in ("arm", "factor")
-
-
-def sides(claim: Claim) -> tuple[str, str]:
-    """Return the two arms of a comparison of arms, the control second."""
-    (arm,) = (name for name, weight in claim.weights.items() if weight > 0)
-    (control,) = (name for name, weight in claim.weights.items() if weight < 0)
-    return arm, control
-
-
-def verdict_of(claim: Claim) -> str:
-    return TIE if claim.tie else claim.shown
 
 
 def found_of(claim: Claim, evidence: Evidence, group: str = "") -> Found:
     plan, place = evidence.plan, evidence.claims.index(claim)
-    if not of_arms(claim):
-        return Found(claim, names.compared(claim, plan), "", verdict_of(claim), place=place)
-    arm, control = sides(claim)
-    scores = [evidence.scores.get(name, {}) for name in (arm, control)]
-    means = tuple(fmean(own[seed] for seed in claim.values) for own in scores) if claim.values else None
-    name, reference = (names.arm(side, plan) for side in (arm, control))
-    return Found(claim, name, reference, verdict_of(claim), means, group, place)  # type: ignore[arg-type]
+    arms, scores = names.sides(claim, plan), evidence.sides_of(claim)
+    name, reference = map(names.arm, arms, [plan, plan]) if arms else (names.compared(claim, plan), "")
+    return Found(claim, name, reference, claim.told, scores, group, place)
 
 
 def _headline(evidence: Evidence, claims: Sequence[Claim]) -> list[Found]:
     """Return the comparisons that the study names, by arm or by role; without, the best other arm on validation."""
     plan = evidence.plan
-    by_arm = {sides(claim)[0]: claim for claim in claims if sides(claim)[1] == plan.control}
+    pairs = [(names.sides(claim, plan) or ("", ""), claim) for claim in claims]
+    by_arm = {arm: claim for (arm, control), claim in pairs if control == plan.control}
     chosen = {
         str(arm): float(mean)
         for arm, mean in zip(evidence.arms["arm"], evidence.arms["val_mean"], strict=True)
@@ -250,7 +242,7 @@ def _headline(evidence: Evidence, claims: Sequence[Claim]) -> list[Found]:
     if headline:
         return headline
     best = max(chosen, key=chosen.__getitem__)
-    return [found_of(by_arm[best], evidence, "other arm" if len(chosen) > 1 else "")]
+    return [found_of(by_arm[best], evidence, f"of {len(chosen)} other arms" if len(chosen) > 1 else "")]
 
 
 def _wholes(evidence: Evidence) -> Iterable[Whole]:
@@ -262,7 +254,25 @@ def _wholes(evidence: Evidence) -> Iterable[Whole]:
     for effect in evidence.omnibus:
         several = len(effect.factors) > 1
         name = " and ".join((symbols if several else meanings)[factor] for factor in effect.factors)
-        yield Whole(name, effect.verdict, effect.p_value or 0.0, several)
+        short_name = " and ".join(symbols[factor] for factor in effect.factors)
+        yield Whole(name, short_name, effect.verdict, effect.p_value or 0.0, several)
+
+
+def _halves(evidence: Evidence) -> Sequence[tuple[str, Mapping[str, float]]]:
+    """Return what the first arm and the last lose without either half of their layers."""
+    request, changes = evidence.loaded.study.request, evidence.variants
+    spans = {variant.without: name for name, variant in request.variants.items() if variant.renormalise}
+    layers = sorted({layer for span in spans for layer in span})
+    middle = len(layers) // 2
+    halves = [span for span in (tuple(layers[:middle]), tuple(layers[middle:])) if span in spans]
+    if "layer_spans" not in request.parts or len(halves) < 2:
+        return []
+    found = []
+    for arm, own in changes.groupby("arm", sort=False):
+        change = own.set_index("variant")["mean"]
+        lost = {f"{span[0]} to {span[-1]}": -100 * float(change[spans[span]]) for span in halves}
+        found.append((names.arm(str(arm), evidence.plan), lost))
+    return found[:: max(1, len(found) - 1)]
 
 
 def _with_entropy(evidence: Evidence) -> float | None:

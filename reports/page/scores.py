@@ -1,7 +1,8 @@
-"""The tables of the page: all arms with their scores and verdicts, or the grid of a factorial and what is compared."""
+"""The tables of the page: the grid of a factorial, levels that are compared, and all arms with scores and verdicts."""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -12,8 +13,7 @@ from reports import names
 from reports.evidence.claims import Claim
 from reports.evidence.evidence import Evidence
 from reports.evidence.holm import SAME
-from reports.page.finding import of_arms, sides, verdict_of
-from reports.reading.factors import column, label, level, level_name, levels, short
+from reports.reading.factors import column, label, level, levels, short
 from reports.reading.frames import records
 
 ALIKE = 0.05
@@ -22,94 +22,79 @@ ALIKE = 0.05
 
 @dataclass(frozen=True)
 class Row:
-    """An arm, or what is compared of levels.
+    """What is compared, or an arm.
 
     Attributes:
-        name: In words; `control`: whether it is what others are compared with.
-        mean, n: Of its score over seeds; None for levels.
-        claim: Its planned comparison, None where it has none.
-        against: What it is compared with where that is not the control, in words.
-        verdict: As `finding.verdict_of`; "" of a comparison without one.
+        name: In words.
+        scores: Mean scores of both sides, or of the arm.
+        claim: Its comparison; None where it has none.
+        verdict: In words; "" of a comparison without one.
+        n: Seeds of the arm.
     """
 
     name: str
-    control: bool = False
-    mean: float | None = None
-    n: int = 0
+    scores: Sequence[float] = ()
     claim: Claim | None = None
-    against: str = ""
     verdict: str = ""
+    n: int = 0
 
 
 def scores(evidence: Evidence, score: str) -> Mapping[str, Any]:
     """Return what the tables hold, by the names of `scores.md.j2`; score: what scores are called.
 
-    grid: of a factorial; then `rows` are what is compared, and arms outside the grid
+    grid: of a factorial; `levels`: what is compared of it; `arms`: all others
     groups: the column whose groups are drawn whole
     wider: whether some interval covers the choice of examples too; same: whether something is of no difference
     unequal: whether arms have unequal numbers of seeds; scale: scores of models that learn nothing or little
     """
     plan = evidence.plan
     cells = set(evidence.grid["arm"]) if evidence.grid_factors else set()
-    planned = {claim.key: claim for claim in evidence.planned}
-    by_arm: dict[str, Claim] = {}
-    for claim in planned.values():
-        if of_arms(claim) and not (evidence.grid_factors and claim.kind == "factor"):
-            by_arm.setdefault(sides(claim)[0], claim)
-    told = {claim.key for claim in by_arm.values()}
-    arms = [
-        _row(row, by_arm.get(row["arm"]), evidence)
-        for row in sorted(
-            records(evidence.arms), key=lambda row: (row["arm"] != plan.control, -_or_least(row))
-        )
-        if row["arm"] not in cells and (row["n"] or row["arm"] in by_arm)
-    ]
-    others = [
-        Row(names.compared(claim, plan), claim=claim, verdict=verdict_of(claim))
-        for claim in planned.values()
-        if claim.key not in told
-    ]
-    rows = (*others, *arms)
+    rows_of = {
+        row["arm"]: row for row in records(evidence.arms.sort_values("mean", ascending=False, kind="stable"))
+    }
+    order = dict.fromkeys((plan.control, *evidence.by_arm, *rows_of))
+    arms = [_of_arm(rows_of[arm], evidence) for arm in order if arm in rows_of and arm not in cells]
+    compared = [_row(claim, evidence.sides_of(claim) or (), evidence) for claim in evidence.others]
+    rows = [row for row in (*compared, *arms) if row.scores or row.claim]
     claims = [row.claim for row in rows if row.claim is not None]
     return {
         "score": score,
         "reference": names.arm(plan.control, plan),
         "grid": _grid(evidence) if evidence.grid_factors else None,
-        "rows": rows,
+        "levels": compared,
+        "arms": [row for row in arms if row.scores or row.claim],
         "intervals": any(claim.low is not None for claim in claims),
         "wider": any(claim.examples_low is not None for claim in claims),
-        "same": any(row.verdict == SAME for row in rows),
-        "unequal": len({row.n for row in rows if row.mean is not None}) > 1,
+        "same": any(row.verdict == names.VERDICTS[SAME] for row in rows),
+        "unequal": len({row.n for row in arms if row.n}) > 1,
         "scale": _scale(evidence),
         "groups": evidence.loaded.study.request.data.group_column or "",
     }
 
 
-def _or_least(row: Mapping[str, Any]) -> float:
-    return float(row["mean"]) if row["n"] else float("-inf")
+def _of_arm(row: Mapping[str, Any], evidence: Evidence) -> Row:
+    scores = (float(row["mean"]),) if row["n"] else ()
+    if claim := evidence.by_arm.get(row["arm"]):
+        return _row(claim, scores, evidence, int(row["n"]))
+    return Row(names.arm(row["arm"], evidence.plan), scores, n=int(row["n"]))
 
 
-def _row(row: Mapping[str, Any], claim: Claim | None, evidence: Evidence) -> Row:
-    plan = evidence.plan
-    against = sides(claim)[1] if claim else plan.control
-    return Row(
-        names.arm(row["arm"], plan),
-        row["arm"] == plan.control,
-        float(row["mean"]) if row["n"] else None,
-        int(row["n"]),
-        claim,
-        "" if against == plan.control else names.arm(against, plan),
-        verdict_of(claim) if claim else "",
-    )
+def _row(claim: Claim, scores: Sequence[float], evidence: Evidence, n: int = 0) -> Row:
+    verdict = names.VERDICTS[claim.told] if claim.primary else "not judged"
+    return Row(names.compared(claim, evidence.plan), scores, claim, verdict, n)
 
 
 def _scale(evidence: Evidence) -> Sequence[tuple[str, float]]:
     """Return what scores are measured by: the references that the study measured, else the trivial model."""
     score = f"{evidence.split}/{evidence.plan.metric}"
     references = read_references(evidence.loaded.folder).items()
-    rows = [(REFERENCES.get(name, name), scores[score]) for name, scores in references if score in scores]
-    trivial = evidence.loaded.study.environment.dataset.baseline.get(evidence.split)
-    return rows or ([] if trivial is None else [("one answer to all", trivial)])
+    told = {
+        **REFERENCES,
+        "majority": "no entity anywhere" if evidence.tokens else "one answer to all examples",
+    }
+    rows = [(told.get(name, name), scores[score]) for name, scores in references if score in scores]
+    trivial = evidence.environment.dataset.baseline.get(evidence.split)
+    return rows or ([] if trivial is None else [(told["majority"], trivial)])
 
 
 def _grid(evidence: Evidence) -> Mapping[str, Any]:
@@ -129,9 +114,10 @@ def _grid(evidence: Evidence) -> Mapping[str, Any]:
             name = ", ".join(names.setting(factor, level(value), plan) for factor, value in at.items())
         by_row.setdefault(name, {})[level(row[column(across.name)])] = row
     entropies = cells["entropy"].dropna()
+    varied = len(entropies) > 1 and float(entropies.max() - entropies.min()) > ALIKE
     return {
         "corner": short(across) if across.condition else label(across).rpartition(" (")[0],
-        "columns": [level_name(value) for value in columns],
+        "columns": [names.level(value) for value in columns],
         "rows": [(name, [own.get(value) for value in columns]) for name, own in by_row.items()],
-        "entropies": len(entropies) > 1 and float(entropies.max() - entropies.min()) > ALIKE,
+        "equal": math.log(len(evidence.environment.hidden_states)) if varied else None,
     }

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Mapping
 from typing import Any
 
@@ -16,9 +17,20 @@ SHARED = ("lr", "batch_size", "k", "epochs", "patience")
 """Settings that are told where all arms share them."""
 EXPLAINED = 4
 """Most arms whose configuration is told; of more, all are in the details."""
-METHOD, NOTES = 70, 40
+METHOD, NOTES = 60, 48
 """Most words of the study's paragraphs on its method, and of its notes: what is longer is told whole in the details."""
-BY_NAME = ("uniform", "last", "single", "untrained", "core", "control", "mix", "component", "tuned")
+BY_NAME = (
+    "uniform",
+    "last",
+    "single",
+    "untrained",
+    "core",
+    "control",
+    "mix",
+    "component",
+    "adapters",
+    "tuned",
+)
 """Roles of arms whose name, or the study's own words, say what they are."""
 
 
@@ -29,14 +41,14 @@ def setup(evidence: Evidence) -> Mapping[str, Any]:
     explained = [
         arm
         for arm in plan.arms
-        if arm.role not in BY_NAME
-        and arm.name != plan.control
-        and "=" not in arm.name
-        and not any(f"`{arm.name}`" in note for note in request.notes)
+        if arm.role not in BY_NAME and arm.name != plan.control and "=" not in arm.name and not arm.words
     ]
     dropped: dict[str, list[str]] = {}
     for arm in request.dropped_arms:
-        dropped.setdefault(arm.reason or "no reason given", []).append(names.arm(arm.arm or "?", plan))
+        why = "the command sets other values" if "--set fixed" in arm.reason else arm.reason
+        dropped.setdefault(why or "no reason given", []).append(names.arm(arm.arm or "?", plan))
+    shared, base = _shared(evidence), request.fixed
+    held = [factor for factor in plan.factors if factor.name in request.set]
     return {
         "method": _within(request.method.values(), METHOD) or next(iter(request.method.values()), ""),
         "notes": _within(request.notes, NOTES),
@@ -46,7 +58,11 @@ def setup(evidence: Evidence) -> Mapping[str, Any]:
         if dataset.source.startswith("local:")
         else "",
         "tested": evidence.split == "test",
-        "shared": {name: names.level(value) for name, value in _shared(evidence).items() if name in SHARED},
+        "shared": {name: names.level(value) for name, value in shared.items() if name in SHARED},
+        "mix_lr": names.level(base["mix_lr"]) if base.get("mix_lr") else "",
+        "mix_lr_varies": "mix_lr" not in shared,
+        "never_stops": shared.get("patience", 0) >= shared.get("epochs", math.inf),
+        "held": [names.setting(factor.name, request.set[factor.name], plan) for factor in held],
         "ran": numbers(tables.confirmed(evidence.trials), "epochs").dropna(),
         "arms": [(names.arm(arm.name, plan), names.otherwise(arm, plan)) for arm in explained]
         if len(explained) <= EXPLAINED

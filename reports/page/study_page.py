@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
@@ -19,8 +20,8 @@ from reports.render import render
 
 FOREST = "quality"
 """The section whose figure stands on the page of a study that names none with a figure."""
-LIMITS = 4
-"""Most limits on the page."""
+LIMITS, WORDS = 4, 450
+"""Most limits on the page, and words outside tables and the next command above which it names fewer of them."""
 
 
 @dataclass(frozen=True)
@@ -35,7 +36,9 @@ class StudyPage:
         backbone, dataset = environment.backbone.name, environment.dataset.name
         where = f"{backbone} on {dataset}" if backbone and dataset else study.name
         label = study.request.label
-        return f"{study.study.replace('_', ' ')}: {where}" + (f" ({label})" if label else "")
+        return f"{study.request.title or study.study.replace('_', ' ')}: {where}" + (
+            f" ({label})" if label else ""
+        )
 
     @cached_property
     def lead(self) -> tuple[str, str, Figure] | None:
@@ -54,6 +57,15 @@ class StudyPage:
 
     def text(self) -> str:
         """Return the page as Markdown, with links relative to the results folder."""
+        page = ""
+        for most in range(LIMITS, 0, -1):
+            page = self._text(most)
+            prose = re.sub(r"(?ms)^```.*?^```|^\|.*?$", "", page)
+            if len(prose.split()) <= WORDS:
+                break
+        return page
+
+    def _text(self, most: int) -> str:
         evidence = self.evidence
         study, found = evidence.loaded.study, finding(evidence)
         return render(
@@ -66,7 +78,7 @@ class StudyPage:
             lead=self.lead[:2] if self.lead else None,
             scores=scores(evidence, found.score),
             planned=len(found.all),
-            limits=limits(evidence)[:LIMITS],
+            limits=limits(evidence)[:most],
             setup=setup(evidence),
             next=next_run(evidence),
             problems=evidence.loaded.problems,

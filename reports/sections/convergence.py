@@ -30,7 +30,7 @@ class Frames:
 
 
 def frames(evidence: Evidence) -> Frames | None:
-    over_steps = learning_curves(evidence.trials, evidence.history, evidence.plan)
+    over_steps = learning_curves(evidence.best_so_far, evidence.plan)
     return None if over_steps.empty else Frames(evidence, over_steps)
 
 

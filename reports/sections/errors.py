@@ -29,7 +29,7 @@ class Frames:
 
 def frames(evidence: Evidence) -> Frames | None:
     """None where labels are numbers, and without predictions."""
-    if evidence.numeric:
+    if not evidence.loaded.study.environment.dataset.labels:
         return None
     rows = evidence.predictions
     rows = rows[rows["trial_id"].map(evidence.shown_arms) == evidence.best_arm]

@@ -12,7 +12,7 @@ from reports.cells import INTERVAL, named, summary, table_of
 from reports.evidence.evidence import Evidence
 from reports.names import symbol
 from reports.plots import legend, looks_of, panels, points, seeds_text
-from reports.reading.factors import label
+from reports.reading.factors import label, level_name
 from reports.section import Section, Table
 from reports.tables.factor import SIZE, over_factor
 from reports.words.text import number
@@ -38,9 +38,7 @@ def tables(frames: Frames) -> Sequence[Table]:
     rows, evidence = frames.rows, frames.evidence
     heads = {
         "arm": lambda row: named(row["arm"]),
-        symbol(frames.name, evidence.plan): lambda row: (
-            f"{row['x']:,g}" if isinstance(row["x"], float) else row["x"]
-        ),
+        symbol(frames.name, evidence.plan): lambda row: level_name(row["x"]),
         **({"epochs": lambda row: int(row["panel"])} if rows["panel"].nunique() > 1 else {}),
         f"{evidence.scored.name}, {INTERVAL}": summary,
         **({"live layers": lambda row: number(row["live"], 2)} if rows["live"].nunique() > 1 else {}),

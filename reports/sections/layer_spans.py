@@ -8,7 +8,7 @@ import pandas as pd
 from matplotlib.figure import Figure
 
 from adalayers.results.study_file import Variant
-from reports import plots
+from reports import names, plots
 from reports.cells import INTERVAL, named, relative, table_of
 from reports.evidence.evidence import Evidence
 from reports.section import Section, Table
@@ -28,6 +28,7 @@ def frames(evidence: Evidence) -> pd.DataFrame | None:
     variants = [known[name] for name in changes["variant"]]
     spans = [variant.without if variant.renormalise and variant.without else (None,) for variant in variants]
     changes = changes.assign(
+        name=[names.arm(str(arm), evidence.plan) for arm in changes["arm"]],
         done=[_words(variant) for variant in variants],
         first=pd.Series([span[0] for span in spans], index=changes.index, dtype=float),
         last=pd.Series([span[-1] for span in spans], index=changes.index, dtype=float),
@@ -51,20 +52,21 @@ def tables(changes: pd.DataFrame) -> Sequence[Table]:
 def draw(changes: pd.DataFrame) -> Figure | None:
     """A heat map per arm: from the first layer taken away (down) to the last (across)."""
     shown = changes.dropna(subset=["first"])
-    arms, layers = list(dict.fromkeys(shown["arm"]))[:MAX_ARMS], sorted({*shown["first"], *shown["last"]})
+    arms, layers = list(dict.fromkeys(shown["name"]))[:MAX_ARMS], sorted({*shown["first"], *shown["last"]})
     if not arms:
         return None
     x, y = "last layer taken away", "first layer taken away"
     figure, axes = plots.panels(arms, 3.2, x=x, y=y, most=2, share=False)
-    shown = shown.assign(loss=-100 * shown["mean"].clip(upper=0))
+    shown = shown.assign(loss=(-100 * shown["mean"]).clip(lower=0))
     high, small = max(PALE, float(shown["loss"].max())), 9 if len(layers) * min(len(arms), 2) <= 8 else 7
     for panel, arm in zip(axes, arms, strict=True):
-        own = shown[shown["arm"] == arm].pivot_table(index="first", columns="last", values="loss")
+        own = shown[shown["name"] == arm].pivot_table(index="first", columns="last", values="loss")
         grid = own.reindex(index=layers, columns=layers).rename("{:.0f}".format, axis=0)
         grid = grid.rename("{:.0f}".format, axis=1)
         texts = grid.map(lambda loss: "" if pd.isna(loss) or len(layers) > TEXTS else f"{loss:.0f}")
         plots.heatmap(grid, panel, texts=texts, low=0.0, high=high, fontsize=small)
     plots.colour_bar(figure, axes, "loss (% of the whole model's score)")
+    plots.legend(figure, {}, "hatched: no such span, or no layer left")
     return figure
 
 

@@ -7,22 +7,18 @@ from collections.abc import Sequence
 import pandas as pd
 from matplotlib.figure import Figure
 
-from reports import plots
+from reports import names, plots
 from reports.cells import difference, ends
 from reports.evidence.claims import SPEED
 from reports.evidence.evidence import Evidence
-from reports.evidence.holm import BETTER, OPEN, SAME, WORSE
 from reports.names import compared
 from reports.plots import COLOURS, MARKERS, Look
 from reports.section import Section, Table
 from reports.words.labels import short
 
-VERDICTS = {
-    BETTER: Look(COLOURS[2], MARKERS[1]),
-    WORSE: Look(COLOURS[1], MARKERS[4]),
-    SAME: Look(COLOURS[0], MARKERS[0]),
-    OPEN: plots.UNDECIDED,
-}
+LOOKS = [Look(COLOURS[colour], MARKERS[marker]) for colour, marker in ((2, 1), (1, 4), (0, 0), (0, 3))]
+LOOKS.insert(3, plots.UNDECIDED)
+VERDICTS = dict(zip(names.VERDICTS.values(), LOOKS, strict=True))
 
 
 def tables(evidence: Evidence) -> Sequence[Table]:
@@ -45,14 +41,16 @@ def tables(evidence: Evidence) -> Sequence[Table]:
 
 def draw(evidence: Evidence) -> Figure | None:
     """A row per primary comparison, over the zone of no difference."""
-    claims = [claim for claim in evidence.planned if claim.n]
-    if not claims:
-        return None
+    claims = [*evidence.others, *evidence.by_arm.values()]
     rows = [
-        {"low": claim.low, "high": claim.high, "mean": claim.difference, "n": claim.n, "series": claim.shown}
+        {"low": claim.low, "high": claim.high, "mean": claim.difference, "n": claim.n}
         | {"name": compared(claim, evidence.plan), "values": [*claim.values.values()]}
+        | {"series": names.VERDICTS[claim.told]}
         for claim in claims
+        if claim.primary and claim.n
     ]
+    if not rows:
+        return None
     frame = pd.DataFrame(rows).astype({"low": float, "high": float, "mean": float})
     frame["name"] = plots.with_counts(frame["name"], frame["n"])
     zone = evidence.plan.smallest_effect or 0.0
@@ -61,11 +59,11 @@ def draw(evidence: Evidence) -> Figure | None:
     plots.forest(frame, axes, zone=zone, looks=VERDICTS)
     entries = {verdict: how for verdict, how in VERDICTS.items() if verdict in set(frame["series"])}
     shade = {f"within ±{zone:g}": plots.shade("0.92", "")} if zone else {}
-    plots.legend(figure, {**entries, **shade}, f"dots are pairs of seeds, {plots.seeds_text(frame['n'])}")
+    plots.legend(figure, {**entries, **shade}, f"a dot per paired seed, {plots.seeds_text(frame['n'])}")
     return figure
 
 
-ALT = "Differences of the planned comparisons: dots are seeds, bars intervals at the level of each test"
+ALT = "Differences of the planned comparisons: a dot per seed, a bar for each interval"
 
 
 def frames(evidence: Evidence) -> Evidence | None:

@@ -1,11 +1,11 @@
-"""Rows of `predictions.parquet` -> misclassified examples, confusion, entity scores by class, residuals. No text in it.
+"""Rows of `predictions.parquet` -> misclassified examples, confusion, entity scores by class. No text in it.
 
 For tokens and words a label or a prediction is a tuple, a tag per word; else it is a text, for regression a number's.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 
 import numpy as np
 import pandas as pd
@@ -13,12 +13,9 @@ import pandas as pd
 from adalayers.results.files import answers
 from adalayers.tasks.metrics import Entities, entities, same_words
 from adalayers.tasks.schemes import Scheme
-from reports.tables.arms import summaries
 
 MISSED, SPURIOUS, BOUNDARIES = "missed", "no entity there", "other boundaries"
 WRONG_COLUMNS = ["index", "label", "prediction", "score"]
-ALL = "all"
-"""What `residuals` calls the whole range of labels."""
 ONE_ANSWER = 0.99
 """Share of a split's examples with one and the same answer from which on a trial is said to give one answer."""
 MOST_CLASSES = 25
@@ -72,35 +69,6 @@ def by_word(rows: pd.DataFrame) -> pd.DataFrame:
     words = rows[["trial_id", "label", "prediction"]]
     fits = words["label"].str.len() == words["prediction"].str.len()
     return words[fits].explode(["label", "prediction"]).dropna().reset_index(drop=True)
-
-
-def as_numbers(rows: pd.DataFrame) -> pd.DataFrame:
-    """Return index, label and prediction as numbers (NaN for what is none), and residual = prediction - label."""
-    label, predicted = (
-        pd.to_numeric(rows[name], errors="coerce").astype(float) for name in ("label", "prediction")
-    )
-    return pd.DataFrame(
-        {"index": rows["index"], "label": label, "prediction": predicted, "residual": predicted - label}
-    )
-
-
-def residuals(rows: pd.DataFrame, arms: Mapping[str, str]) -> pd.DataFrame:
-    """A row per quarter of the labels, and over all, arm and kind of error: mean, low, high over n seeds.
-
-    arms: trial_id -> arm. Quarters are of the labels that occur, equal ones in one quarter; fewer where many are equal.
-    part: bias (mean of prediction - label), mae (mean of its absolute value), rmse (root of the mean of its square)
-    """
-    numeric = as_numbers(rows).assign(trial_id=rows["trial_id"], arm=rows["trial_id"].map(arms))
-    edges = np.unique(np.quantile(numeric["label"], [0.25, 0.5, 0.75])) if len(numeric) else np.empty(0)
-    quarters, parts = np.searchsorted(edges, numeric["label"], side="right"), []
-    for quarter in [*np.unique(quarters).tolist(), None]:
-        within = numeric if quarter is None else numeric[quarters == quarter]
-        name = ALL if quarter is None else f"{within['label'].min():g} to {within['label'].max():g}"
-        errors = within.assign(mae=within["residual"].abs(), rmse=within["residual"] ** 2)
-        by_seed = errors.groupby(["arm", "trial_id"], sort=False)[["residual", "mae", "rmse"]].mean()
-        by_seed = by_seed.rename(columns={"residual": "bias"}).assign(rmse=np.sqrt(by_seed["rmse"]))
-        parts.append(by_seed.reset_index().melt(["arm", "trial_id"], var_name="part").assign(range=name))
-    return summaries(pd.concat(parts), ["range", "arm", "part"], "value")
 
 
 def span_confusion(rows: pd.DataFrame, scheme: Scheme) -> pd.DataFrame:

@@ -2,39 +2,36 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-import numpy as np
 import pandas as pd
 
 from adalayers.results.study_file import RequestRecord
-from reports.reading.factors import levels, numeric
-from reports.reading.frames import numbers, searched
+from reports.reading.factors import column, level, levels, numeric
+from reports.reading.frames import numbers, records, searched
 from reports.reading.space import Domain
 
 OUTER = 0.05
 """Share of a range, at either end, that counts as its edge."""
 
-TOP_TRIALS = 5
-"""Trials among which the best one is seen: one point lies in the edges of a range by chance in one of ten."""
-
 
 @dataclass(frozen=True)
 class Edge:
-    """A hyperparameter whose best value lies at an end; `n_at_edge` of the `n_best` best trials lie at that end."""
+    """A hyperparameter whose best value lies at an end, "low" or "high"."""
 
     name: str
     value: float
     end: str
-    n_at_edge: int
-    n_best: int
 
 
 def edges(
     trials: pd.DataFrame, plan: RequestRecord, space: Iterable[Domain], *, grid: bool, search: str = ""
 ) -> list[Edge]:
-    """Return the hyperparameters of `space` whose best completed trial of a search lies at an end.
+    """Return the hyperparameters of `space` whose value in the best completed trial of a search lies at an end.
+
+    Of two values either is an end, a choice of names has none, and below a choice of 0 lies nothing.
 
     search: its name, where there are several
     grid: whether the search took the points of a grid: then the values tried are what has ends
@@ -42,36 +39,19 @@ def edges(
     rows = searched(trials)
     if search:
         rows = rows[rows["search"] == search]
-    done = rows[rows["status"] == "completed"]
-    ranks = numbers(done, f"val/{plan.metric}").dropna().sort_values(ascending=False, kind="stable")
-    best = done.loc[ranks.index[:TOP_TRIALS]]
-    at_edge = []
+    scores = numbers(rows[rows["status"] == "completed"], f"val/{plan.metric}").dropna()
+    best = records(rows.loc[[scores.idxmax()]])[0] if len(scores) else {}
+    found = []
     for domain in space:
-        values = numbers(best, f"config/{domain.name}")
-        tried = (
-            numbers(rows, f"config/{domain.name}").dropna().unique()
-            if grid
-            else numeric(levels(domain.choices))
-        )
-        discrete = grid or bool(domain.choices)
-        ends = tried if discrete else (domain.low, domain.high)
-        # Of two values either is an end, and a choice of names has no ends.
-        if values.empty or pd.isna(values.iloc[0]) or ends is None or (discrete and len(set(ends)) < 3):
+        chosen = levels(rows[column(domain.name)]) if grid else domain.choices
+        ends = numeric(levels(chosen)) if chosen else [domain.low, domain.high]
+        value = level(best.get(column(domain.name)))
+        if not isinstance(value, float) or ends is None or (chosen and len(ends) < 3):
             continue
-        places = [_end(value, min(ends), max(ends), domain, discrete=discrete) for value in values.dropna()]
-        if places[0]:
-            there = places.count(places[0])
-            value = float(values.iloc[0])
-            at_edge.append(Edge(domain.name, value, places[0], there, len(places)))
-    return at_edge
-
-
-def _end(value: float, low: float, high: float, domain: Domain, *, discrete: bool) -> str:
-    """Return "low", "high" or "". A lowest choice of 0 is no edge: nothing lies below."""
-    margin, nothing_below = (0.0, low == 0) if discrete else (OUTER, False)
-    if domain.log and not discrete:
-        low, high, value = np.log((low, high, max(value, 1e-300)))
-    share = (value - low) / (high - low)
-    if share <= margin:
-        return "" if nothing_below else "low"
-    return "high" if share >= 1 - margin else ""
+        low, high, at = min(ends), max(ends), value
+        if domain.log and not chosen:
+            low, high, at = map(math.log, (low, high, value))
+        share, margin = (at - low) / (high - low), 0.0 if chosen else OUTER
+        if share >= 1 - margin or (share <= margin and not (chosen and low == 0)):
+            found.append(Edge(domain.name, value, "high" if share > 0.5 else "low"))
+    return found

@@ -36,7 +36,7 @@ def test_ablation_has_positions_where_the_set_up_has_them():
     assert (cola["published"]["positions"], imdb["published"]["positions"]) == (True, False)
     assert "no positions" in cola
     assert imdb["with positions"]["positions"]
-    assert ", no positions)" in arms("ablation", dataset="imdb")[1][0]
+    assert ", no positions;" in arms("ablation", dataset="imdb")[1][0]
 
 
 @pytest.mark.parametrize("study", ["small_data", "capacity"])

@@ -24,7 +24,7 @@ def curve_of(made: MadeUp, folder, scores=None, **how: bool) -> pd.DataFrame:
             for epoch, score in enumerate(curve, start=1)
         ]
     loaded = load(made.write(folder))
-    return curves.learning_curves(loaded.trials, loaded.history, loaded.study.request)
+    return curves.learning_curves(Evidence(loaded).best_so_far, loaded.study.request)
 
 
 def single_layers(loaded: Loaded) -> pd.DataFrame:

@@ -12,7 +12,6 @@ from reports.tables.errors import (
     SPURIOUS,
     by_word,
     confusion,
-    residuals,
     span_confusion,
 )
 
@@ -85,27 +84,6 @@ def test_span_confusion_is_a_mean_over_trials_and_empty_without_entities():
 
 def test_sentences_of_another_length_than_their_labels_are_left_out():
     assert span_confusion(tagged([("B-PER O", "B-PER")]), IOB).empty
-
-
-def numeric(trial: str, said: list[float], true: list[float]) -> pd.DataFrame:
-    return rows([(f"{a:g}", f"{b:g}") for a, b in zip(true, said, strict=True)], trial)
-
-
-def test_errors_by_quarter_of_the_labels():
-    true = [0.0, 1.0, 2.0, 3.0, 4.0, 5.0, 6.0, 7.0]
-    both = pd.concat([numeric("t1", [x + 1 for x in true], true), numeric("t2", [x - 3 for x in true], true)])
-    table = residuals(both, {"t1": "a", "t2": "a"})
-    parts = dict(list(table.groupby("part")))
-    assert parts["bias"]["range"].tolist() == ["0 to 1", "2 to 3", "4 to 5", "6 to 7", "all"]
-    assert set(table["n"]) == {2}
-    assert parts["bias"]["mean"].tolist() == pytest.approx([-1.0] * 5)
-    assert parts["mae"]["mean"].tolist() == parts["rmse"]["mean"].tolist() == pytest.approx([2.0] * 5)
-
-
-def test_equal_labels_share_a_quarter():
-    table = residuals(numeric("t", [1.0, 1.0, 1.0, 9.0], [1.0, 1.0, 1.0, 9.0]), {"t": "a"})
-    assert list(dict.fromkeys(table["range"]))[-1] == "all"
-    assert (table["mean"] == 0).all()
 
 
 def test_words_are_told_apart_in_the_confusion():
