@@ -124,16 +124,8 @@ class StoredFeatures:
     def read(
         self, examples: np.ndarray, states: Sequence[State], device: torch.device
     ) -> Mapping[State, Tensor]:
-        return self.at(self.rows(examples), states, device)
-
-    def rows(self, examples: np.ndarray) -> np.ndarray:
-        """Return where the vectors of some sequences are stored, int64, end to end."""
         starts = self._starts[examples]
-        return starts if self.pooled else ragged_rows(starts, self.lengths[examples])
-
-    def at(self, rows: np.ndarray, states: Sequence[State], device: torch.device) -> Mapping[State, Tensor]:
-        """Return what is stored in `rows`, as `read` does."""
-        index = torch.from_numpy(rows)
+        index = torch.from_numpy(starts if self.pooled else ragged_rows(starts, self.lengths[examples]))
         if self.resident and device.type != "cpu":
             index = to_device(index, device)
             return Lazy(states, lambda state: self._on_gpu(state, device).index_select(0, index))

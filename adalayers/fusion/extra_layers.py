@@ -13,8 +13,8 @@ from adalayers.config import bounded
 from adalayers.fusion.fusion import Fusion, Lengths, States
 from adalayers.fusion.projections import Projected, ProjectedConfig
 from adalayers.states import Settings, Shape, State, chosen_streams
-from adalayers.tensors.cpu_attention import SelfAttention
-from adalayers.tensors.cpu_dropout import Dropout
+from adalayers.tensors.attention import SelfAttention
+from adalayers.tensors.dropout import Dropout
 from adalayers.tensors.ragged import in_padded_groups
 
 PASS_TOKENS = 32

@@ -246,8 +246,8 @@ class Fusions(ABC):
         """Return what each gives, float32.
 
         Args:
-            parameters: Of each of the `parameter_groups`, [members, numbers]; of several of one shape [members,
-                        parameters, numbers].
+            parameters: Of each of the `parameter_groups`, [members, parameters, numbers]; of several shapes
+                        [members, 1, numbers].
             batches:    Of the step.
         """
 

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Hashable, Iterable, Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar, Literal
+from typing import ClassVar, Literal
 
 import torch
 from jaxtyping import Float
@@ -18,10 +19,9 @@ from adalayers.fusion.projections import NORM_EPS, projections
 from adalayers.fusion.weighted import WeightedConfig, WeightedFusion
 from adalayers.states import Pooling, Settings, Shape, State
 from adalayers.tensors import ragged
-from adalayers.tensors.cpu_dropout import Dropout, dropout_mask
-from adalayers.tensors.cpu_mix import ACTIVATIONS
+from adalayers.tensors.dropout import Dropout
 from adalayers.tensors.members import Batches
-from adalayers.tensors.members_mix import Pairs, mix_of_members, paired
+from adalayers.tensors.mix import ACTIVATIONS, mix_of_members
 
 ROUNDING = 1e-5
 """How far a float32 softmax of equal logits may lie from 1/l, relatively, with room to spare."""
@@ -170,14 +170,15 @@ class LayerMix(WeightedFusion):
     def fuse(self, states: States, lengths: Lengths, live: list[State]) -> Float[Tensor, "tokens k"]:
         """Return F, float32."""
         positions = [self.states.index(state) for state in live]
-        weights, mask = self.weights(), self.dropout.mask
+        weights = self.weights()
         if len(live) < len(self.states):
             weights = weights[positions]
         matrices = torch.stack([_matrix(self, position) for position in positions])
         activated = ACTIVATIONS.activated(len(live), (states[state] for state in live), weights.dtype)
-        masks = None if mask is None else mask(weights.new_empty(*activated.shape[:2], self.width))
-        work = paired([[0]] * len(live), [range(1)], weights.device)
-        mixed = mix_of_members(weights[None], matrices[:, None], activated, work, self.eps, masks).squeeze(1)
+        ones = weights.new_ones(len(live), 1, activated.shape[1], self.width)
+        masks = self.dropout(ones) if self.dropout.drops else None
+        one = weights[:, None], matrices[:, None], activated[:, None]
+        mixed = mix_of_members(*one, [1], self.eps, masks).squeeze(1)
         return functional.gelu(mixed) if self.gelu_after else mixed
 
     def penalty(self) -> Float[Tensor, ""] | None:
@@ -222,7 +223,8 @@ class LayerMix(WeightedFusion):
     def alike(self) -> Hashable:
         """Return what must be the same of mixes that `LayerMixes` computes as one."""
         trained = self.projections[0].weight.requires_grad
-        return None if self._dropped else (self.states, self.width, self.eps, self.gelu_after, trained)
+        read = self.states if self.mix == "learned" else tuple(self.live())
+        return None if self._dropped else (self.states, read, self.width, self.eps, self.gelu_after, trained)
 
     @classmethod
     def together(cls, members: Sequence[Fusion]) -> LayerMixes:
@@ -234,7 +236,7 @@ class LayerMix(WeightedFusion):
 
 
 class LayerMixes(Fusions):
-    """What each of several `LayerMix`es gives, computed over pairs of a mix and a state that it reads.
+    """What each of several `LayerMix`es gives, computed over the states that they read.
 
     Args:
         members: Alike but for their weights, and how these are learned or fixed.
@@ -263,28 +265,25 @@ class LayerMixes(Fusions):
             for member in members
         ]
         self._fixed = torch.stack([each.to(device, dtype) for each in fixed]).log()
-        self._work: tuple[Any, list[Pairs]] = None, []
         self._log_weights = self._fixed
+        self._read = [i for i, weight in enumerate(self._fixed[0].tolist()) if weight > -math.inf]
         self.prepare()
 
     def prepare(self) -> None:
-        """Note whose cutoffs act now, and which members mix all states."""
+        """Note whose cutoffs act now."""
         self._cutoffs = [member.cutoff if member.cuts else -1.0 for member in self.members]
         self._cutoff = self._fixed.new_tensor(self._cutoffs).unsqueeze(1)
-        self._whole = [m.mix == "learned" and not m.cuts for m in self.members]
-        fixed = self._fixed.exp().tolist()
-        self._live = [[m for m, own in enumerate(fixed) if own[i] > 0] for i in range(len(self.states))]
 
     def used(self) -> Float[Tensor, "members states"] | None:
         """Return 1 for the projections that the last `mixed` used, else 0; None where all are used."""
-        if self._frozen is not None or all(self._whole):
+        if self._frozen is not None or (len(self._read) == len(self.states) and max(self._cutoffs) < 0):
             return None
         return (self._log_weights.detach() > -torch.inf).to(self._log_weights.dtype)
 
     @torch.no_grad()
     def weights(self, parameters: Sequence[Tensor]) -> Float[Tensor, "members states"]:
         """Return p~ of each member."""
-        return self.log_weights(parameters[-1] if self._any_learned else None).exp()
+        return self.log_weights(parameters[-1].squeeze(1) if self._any_learned else None).exp()
 
     def log_weights(self, p: Float[Tensor, "members states"] | None) -> Float[Tensor, "members states"]:
         """Return log p~ of each member, -inf where a weight is cut."""
@@ -296,34 +295,31 @@ class LayerMixes(Fusions):
         """Return F of each member, float32."""
         shape = (len(self.members), len(self.states), *_matrix(self.members[0], 0).shape)
         matrices = parameters[0].view(shape).transpose(0, 1) if self._frozen is None else self._frozen
-        self._log_weights = self.log_weights(parameters[-1] if self._any_learned else None)
-        weights, live = self._log_weights.exp(), self._live
+        self._log_weights = self.log_weights(parameters[-1].squeeze(1) if self._any_learned else None)
+        weights, live = self._log_weights.exp().T, self._read
         if max(self._cutoffs) >= 0 and not ragged.on_gpu(weights.device):  # there it would be waited for
-            numbers = weights.T.tolist()
-            live = [[m for m in own if numbers[i][m] > 0] for i, own in enumerate(live)]
-        if self._work[0] != (live, batches.parts):
-            self._work = (live, batches.parts), paired(live, batches.parts, weights.device)
-        read = batches.states([state for state, own in zip(self.states, live, strict=True) if own])
-        activated = ACTIVATIONS.activated(sum(map(bool, live)), iter(read), weights.dtype)
-        activated = activated.unflatten(1, (len(batches.parts), -1)).flatten(0, 1)
-        masks = self._masks(live, batches, activated.shape[1])
-        total = mix_of_members(weights, matrices, activated, self._work[1], self.eps, masks)
+            live = [i for i, own in enumerate(weights.tolist()) if max(own) > 0]
+        read = iter(batches.states([self.states[i] for i in live]))
+        activated = ACTIVATIONS.activated(len(live), read, weights.dtype)
+        activated = activated.unflatten(1, (len(batches.parts), -1))
+        if len(live) < len(self.states):
+            weights, matrices = (
+                torch.stack([each[i] for i in live]) for each in (weights, matrices.unbind())
+            )
+        masks = self._masks(live, batches, activated.shape[2])
+        members = [len(part) for part in batches.parts]
+        total = mix_of_members(weights, matrices, activated, members, self.eps, masks)
         return functional.gelu(total) if self.gelu_after else total
 
     def _masks(
-        self, of_state: Sequence[Sequence[int]], batches: Batches, tokens: int
-    ) -> Float[Tensor, "states*members tokens k"] | None:
+        self, live: Sequence[int], batches: Batches, tokens: int
+    ) -> Float[Tensor, "states members tokens k"] | None:
         """Return what the members' dropout multiplies each f_i by; None where nothing drops out."""
         if not batches.training or not self.dropouts():
             return None
-        if batches.stream is not None:  # of a member alone
-            masks = self._fixed.new_ones(len(of_state), tokens, self.width)
-            live = [i for i, members in enumerate(of_state) if members]
-            masks[live] = dropout_mask(masks[live], self.members[0].dropout.p, batches.stream)
-            return masks
-        ps, shape = [member.dropout.p for member in self.members], (len(self.members), tokens, self.width)
-        own = (batches.factors(name, ps, (self.width,)).expand(shape) for name in self.dropouts())
-        return torch.cat([*own])
+        ps, like = [each.dropout.p for each in self.members], self._fixed.new_empty(1, tokens, self.width)
+        own = (batches.factors(self.dropouts()[i], ps, like).expand(len(ps), -1, -1) for i in live)
+        return torch.stack([*own])
 
     def penalties(self) -> Float[Tensor, " members"] | None:
         """Return lambda * H(p~) of each member, of the weights of the last `mixed`."""

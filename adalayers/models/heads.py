@@ -15,8 +15,8 @@ from torch.nn import functional
 
 from adalayers.config import POOLED, TrialConfig
 from adalayers.states import Pooling, Shape
-from adalayers.tensors.cpu_attention import SelfAttention
-from adalayers.tensors.cpu_dropout import Dropout
+from adalayers.tensors.attention import SelfAttention
+from adalayers.tensors.dropout import Dropout
 from adalayers.tensors.members import LayerNorm, Linear
 
 

@@ -11,7 +11,7 @@ from torch import Tensor
 
 from adalayers.models.heads import build_head, sinusoidal_positions
 from adalayers.models.model import FusionModel
-from adalayers.tensors.cpu_dropout import Dropout
+from adalayers.tensors.dropout import Dropout
 from adalayers.tensors.members import Batches, Dropouts, LayerNorm
 from adalayers.tensors.ragged import to_device
 
@@ -61,7 +61,7 @@ class FusionModels:
         Args:
             values: Of each of the `parameter_groups`, the head's first, as `Fusions.mixed` takes them.
         """
-        of_head, *of_fusion = values
+        of_head, *of_fusion = values[0].squeeze(1), *values[1:]
         full = low = of_head.split(self._of_head, 1)
         if torch.is_autocast_enabled(kind := of_head.device.type):  # once for all groups of lengths
             low = of_head.to(torch.get_autocast_dtype(kind)).split(self._of_head, 1)

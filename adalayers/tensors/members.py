@@ -12,8 +12,7 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from adalayers.states import State
-from adalayers.tensors.counted_dropout import factors, hashed
-from adalayers.tensors.cpu_dropout import Dropout, dropout_mask
+from adalayers.tensors.dropout import Dropout, dropout_mask, factors, hashed
 
 
 def linear(x: Float[Tensor, "... i"], weight: Tensor, bias: Tensor) -> Float[Tensor, "... o"]:
@@ -79,10 +78,18 @@ class Batches:
         return each.index_select(0, self.numbers["of_member"]) if "of_member" in self.numbers else each
 
     def factors(
-        self, where: str, ps: Sequence[float], shape: Sequence[int]
+        self, where: str, ps: Sequence[float], like: Float[Tensor, "members rows ..."]
     ) -> Float[Tensor, "members rows ..."]:
-        """Return what rows of a shape are multiplied by where dropout counts, [1, rows, ...] if it is the same."""
-        return factors(self.by_member(hashed(self.numbers[where][:, self.now], shape)), tuple(ps))
+        """Return what dropout multiplies rows by, [1, rows, ...] if it is the same for all members.
+
+        Args:
+            where: The part of the model.
+            ps:    Each member's probability; where dropout draws, one for all.
+        """
+        if self.stream is not None:
+            return dropout_mask(like[:1], ps[0], self.stream)
+        keys = self.numbers[where][:, self.now]
+        return factors(self.by_member(hashed(keys, like.shape[2:])), ps)
 
 
 class Dropouts(nn.Module):
@@ -104,14 +111,9 @@ class Dropouts(nn.Module):
         self.acts = any(member.acts for member in members)
 
     @property
-    def mask(self) -> Callable[[Tensor], Tensor] | None:
-        """What gives the factors of a tensor [members, sequences, ...] now; None: nothing drops out."""
-        return self._mask if self.batches.training and self.acts else None
+    def drops(self) -> bool:
+        """Whether something drops out now."""
+        return self.batches.training and self.acts
 
     def forward(self, x: Float[Tensor, "members ..."]) -> Float[Tensor, "members ..."]:
-        return x if (mask := self.mask) is None else x * mask(x)
-
-    def _mask(self, x: Tensor) -> Tensor:
-        if self.batches.stream is None:
-            return self.batches.factors(self.where, self.ps, x.shape[2:])
-        return dropout_mask(x[:1], self.ps[0], self.batches.stream)
+        return x * self.batches.factors(self.where, self.ps, x) if self.drops else x

@@ -125,8 +125,6 @@ def stretched_rows(lengths: np.ndarray, to: np.ndarray) -> np.ndarray:
 
 def to_device_at_once(arrays: Sequence[np.ndarray], device: torch.device) -> list[Tensor]:
     """Return arrays on `device`, in one copy for all of one type."""
-    if device.type == "cpu":
-        return [torch.from_numpy(array) for array in arrays]
     copied: dict[np.dtype[Any], Iterator[Tensor]] = {}
     for dtype in {array.dtype for array in arrays}:
         own = [array for array in arrays if array.dtype == dtype]

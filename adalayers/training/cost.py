@@ -3,8 +3,7 @@
 Operations of fusion and head are those of their matrix products, counted by torch on a few sequences; those of the base
 model two per weight of its layers and token forwards, two more for a gradient that passes and two for weights that are
 trained. Sums, norms and embedding tables are left out, and the base model's attention scores. Bytes are not counted
-here, but what makes them: weights, and numbers kept. They are those of the device: a CPU's attention over fewer than 16
-tokens is over 16.
+here, but what makes them: weights, and numbers kept.
 """
 
 from __future__ import annotations

@@ -17,7 +17,7 @@ from adalayers.data.trial_data import Batch
 from adalayers.models.model import FusionModel
 from adalayers.study import Variant
 from adalayers.tasks.metrics import RankMetric, metric
-from adalayers.training.steps import Steps, ask
+from adalayers.training.steps import Request, Steps
 
 if TYPE_CHECKING:
     from adalayers.training.trainer import Trainer
@@ -61,7 +61,7 @@ def evaluate(
     data, split = trial.data, trial.data.splits[name]
     predicted = np.full(len(split.labels), data.kind.truncated_prediction(data.label_names))
     probability = np.ones(len(split.labels))
-    rows, of_rows, sure = yield from ask(trial, name, epoch)
+    rows, of_rows, sure = yield Request(trial, name, epoch)
     predicted[rows], probability[rows] = of_rows, sure
     prefix, gold = PREFIXES[name], data.gold(split)
     frame = pd.DataFrame()

@@ -17,7 +17,7 @@ from adalayers.models.several import FusionModels
 from adalayers.tensors.members import Batches
 from adalayers.tensors.ragged import to_device, token_batches
 from adalayers.training.evaluation import EVALUATION_TOKENS, outputs, reduced
-from adalayers.training.optimisers import Adam
+from adalayers.training.optimisers import Stack
 from adalayers.training.plan import Examples, Plan, in_passes, shares
 from adalayers.training.steps import TRAIN, is_out_of_memory
 
@@ -38,17 +38,17 @@ class Members:
     Args:
         trainers: Those that read one batch stand next to each other.
         stacked:  Whether their models are `alike` and computed as one; else there is one trial, of any kind.
-        counted:  Whether dropout of stacked models counts; else it draws, and all of them read one batch.
 
     Attributes:
         results: What came of the last `epoch` or `predict`, by member.
     """
 
-    def __init__(self, trainers: Sequence[Trainer], *, stacked: bool, counted: bool):
+    def __init__(self, trainers: Sequence[Trainer], *, stacked: bool):
         self.trainers, self.trained = [*trainers], [trainer.trained for trainer in trainers]
-        self._first, self._counted = trainers[0], counted
+        self._first = trainers[0]
         self.model = FusionModels([trainer.model for trainer in trainers]) if stacked else None
-        self.adam = Adam(self.trained, stacked=stacked)
+        if stacked:
+            self.stack = Stack(self.trained)
         self._parts: list[range] = []
         for _, own in itertools.groupby(trainers, key=lambda trainer: trainer.reads):
             start = self._parts[-1].stop if self._parts else 0
@@ -59,10 +59,6 @@ class Members:
     def epoch(self) -> Iterator[None]:
         """Train an epoch, a batch at a time; of it come sums of a batch's mean objective times its examples."""
         self._steps = [*zip(*(reader.batches() for reader in self._readers), strict=True)]
-        factors = [
-            [[trainer.rate_factor(later)] for trainer in self.trainers] for later in range(len(self._steps))
-        ]
-        self._factors = to_device(torch.tensor(factors, dtype=self.adam.dtype), self.adam.device)
         self._total = torch.zeros(len(self.trainers), device=self._first.device)
         self._done, self._noted = 0, dict[int, Any]()
         yield from self._as_memory_allows(self._train)
@@ -80,7 +76,7 @@ class Members:
     def setting(self, name: str) -> Float[Tensor, " members"]:
         """Return each member's value of a hyperparameter."""
         values = [float(getattr(trainer.config, name)) for trainer in self.trainers]
-        return to_device(torch.tensor(values, dtype=self.adam.dtype), self._first.device)
+        return to_device(torch.tensor(values, dtype=torch.get_default_dtype()), self._first.device)
 
     def gradients(self, passes: Sequence[Any]) -> tuple[Float[Tensor, " members"], list[Tensor | None]]:
         """Return the objectives of a batch, summed over its passes, and their gradients.
@@ -90,19 +86,29 @@ class Members:
         """
         leaves: Sequence[Tensor] = self.trained[0].parameters
         if self.model is not None:
-            leaves = [values.detach().requires_grad_() for values in self.adam.values]
+            leaves = [values.detach().requires_grad_() for values in self.stack.values]
+        for leaf in leaves:
+            leaf.grad = None
         total = torch.zeros_like(self._total)
-        gradients: list[Tensor | None] = [None] * len(leaves)
         for one in passes:
             losses, penalties = self._of_model(*one) if self.model is None else self._of_models(leaves, one)
             if penalties is not None:
                 losses = losses + penalties / len(passes)
-            found = torch.autograd.grad(losses.sum(), leaves, allow_unused=True)
-            gradients = [_sum(before, own) for before, own in zip(gradients, found, strict=True)]
+            losses.sum().backward(inputs=leaves)  # type: ignore[arg-type]
             total += losses.detach()
+        gradients = [leaf.grad for leaf in leaves]
         if self.model is None:
             gradients = [None if own is None else own.unsqueeze(0) for own in gradients]
         return total, gradients
+
+    def _step(self, gradients: Sequence[Any]) -> None:
+        """Take the step of the optimiser."""
+        factors = [trainer.rate_factor(self._done) for trainer in self.trainers]
+        if self.model is not None:
+            self.stack.step(gradients, factors, self.model.fusion.used())
+        else:
+            own = [None if gradient is None else gradient[0] for gradient in gradients]
+            self.trained[0].step(own, factors[0])
 
     def _as_memory_allows(self, going_on: Callable[[], Iterator[None]]) -> Iterator[None]:
         """Do what goes on from where it stands; a batch that memory does not hold is passed in twice as many parts."""
@@ -126,22 +132,20 @@ class Members:
         """Take the steps that are left of the epoch. Where memory does not suffice for one all is as before it."""
         steps, spacing = self._steps[self._done :], max(1, len(self._steps) // DIAGNOSTICS_PER_EPOCH)
         divided: Iterable[Sequence[Any]] = (in_passes(step, self._first.passes) for step in steps)
-        fusion = None if self.model is None else self.model.fusion
         if self.model is not None:
-            plan = Plan(self.model, self._parts, self._readers, TRAIN, self._counted)
+            plan = Plan(self.model, self._parts, self._readers, TRAIN)
             divided = plan.batches(divided, self._done)
         for step, passes in zip(steps, divided, strict=True):
             losses, gradients = self.gradients(passes)
             with torch.no_grad():
-                used = fusion.used() if fusion else None
-                self.adam.step(gradients, self._factors[self._done], used)
+                self._step(gradients)
             self._total += losses * len(step[0])
             self._done += 1
             if self._done % spacing == 0 and self._done < len(self._steps):
-                noted = (
-                    fusion.weights(self.adam.values[1:]) if fusion else self._first.model.fusion.diagnostics()
+                fusion = self._first.model.fusion
+                self._noted[self._done] = (
+                    self.model.fusion.weights(self.stack.values[1:]) if self.model else fusion.diagnostics()
                 )
-                self._noted[self._done] = noted
             yield
 
     def _of_model(self, examples: Examples, whole: Examples) -> tuple[Tensor, Tensor | None]:
@@ -186,10 +190,6 @@ class Members:
             answers = outputs(model, batch).unsqueeze(0)
         else:
             with reduced(self._first.device):
-                answers = self.model.forward(self.adam.values, given)
+                answers = self.model.forward(self.stack.values, given)
         predicted, sure = data.kind.decode(answers.flatten(0, 1))
         return predicted.view(answers.shape[:2]), sure.view(answers.shape[:2])
-
-
-def _sum(one: Tensor | None, other: Tensor | None) -> Tensor | None:
-    return other if one is None else one if other is None else one.add_(other)

@@ -1,7 +1,8 @@
-"""Adam for several trials at once."""
+"""Adam, for one trial and for several at once."""
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections.abc import Sequence
 from typing import Any
@@ -51,127 +52,105 @@ class Trained:
         """Go on from where a trial with the same parameters stood."""
         self.moments, self.steps = state["moments"], state["steps"]
 
-
-class Adam:
-    """Takes a step of several trials, each at its own rates (Adam: Kingma and Ba 2015).
-
-    On a GPU the number of operations does not grow with the trials; a CPU, and a trial alone, are quicker with torch's.
-
-    Args:
-        trials:  Of one optimiser; they have the same groups of parameters, but for the last ones, which some may lack.
-        stacked: Whether parameters become parts of one tensor a group; else they stay, of a trial alone.
-
-    Attributes:
-        values: By group, all parameters, [members, numbers]; where a group's are several of one shape
-                [members, parameters, numbers].
-        device: Where `step` wants its factors.
-    """
-
-    def __init__(self, trials: Sequence[Trained], *, stacked: bool):
-        most = max(trials, key=lambda trial: len(trial.groups))
-        like, self.dtype = most.parameters[0].detach(), most.parameters[0].dtype
-        self._at_once, self._decoupled = stacked and ragged.on_gpu(like.device), most.decoupled
-        self.device = like.device if self._at_once else torch.device("cpu")
-        self._counts = [n for n, *_ in most.groups]
-        self._second = slice(self._counts[0], sum(self._counts[:2]))
-        self._steps = like.new_zeros(len(trials), len(most.parameters))
-        for trial, own in zip(trials, self._steps, strict=True):
-            own[: len(trial.steps)] = trial.steps
-            trial.steps = own[: len(trial.steps)]
-        self.values: list[Tensor] = []
-        self._moments: tuple[list[Tensor], list[Tensor]] = ([], [])
-        self._sizes: list[list[int]] = [] if stacked else [[]] * len(most.parameters)
-        first = 0
-        for n in self._counts if stacked else ():
-            self._stack(trials, most.parameters[first : first + n], first)
-            first += n
-        groups = [trial.groups + most.groups[len(trial.groups) :] for trial in trials]
-        rates = [[each for n, *each in own for _ in range(n)] for own in groups]
-        self._lr, self._decay = torch.tensor(rates, dtype=self.dtype, device=self.device).unbind(-1)
-        self._logs = like.new_tensor([math.log(BETA1), math.log(BETA2)]).view(2, 1, 1)
-        self._own = [[*zip(t.parameters, t.moments, t.steps.unbind(), strict=True)] for t in trials]
-
-    def _stack(self, trials: Sequence[Trained], group: Sequence[Tensor], first: int) -> None:
-        """Move the parameters of a group, and their moments, into one tensor; those of trials become views of it."""
-        sizes, like = [own.numel() for own in group], group[0].detach()
-        if len(group) > 1 and len({own.shape for own in group}) == 1:
-            wholes = [like.new_zeros(len(sizes), len(trials), sizes[0]).transpose(0, 1) for _ in range(3)]
-        else:
-            wholes = [like.new_zeros(len(trials), sum(sizes)) for _ in range(3)]
-        for m, trial in enumerate(trials):
-            rows = zip(*(_parts(whole[m], sizes) for whole in wholes), strict=True)
-            for j, (own, row) in enumerate(zip(trial.parameters[first:], rows, strict=False), start=first):
-                former = own.detach(), *trial.moments[j]
-                own.data, *moments = (
-                    part.view(own.shape).copy_(of) for part, of in zip(row, former, strict=True)
-                )
-                trial.moments[j] = tuple(moments)
-        self._sizes.append(sizes)
-        for place, whole in zip((self.values, *self._moments), wholes, strict=True):
-            place.append(whole)
-
-    def step(
-        self,
-        gradients: Sequence[Tensor | None],
-        factor: Float[Tensor, "members 1"],
-        used: Float[Tensor, "members units"] | None = None,
-    ) -> None:
+    def step(self, gradients: Sequence[Tensor | None], factor: float) -> None:
         """Take a step; a parameter without a gradient stays as it is, its moments too.
 
         Args:
-            gradients: [members, ...] of each group; not stacked: [1, ...] of each parameter, None where it has none.
-            factor:    What the rates are multiplied by, on `device`.
-            used:      1 for the parameters of the second group that take part, else 0; None: all do.
+            gradients: Of each parameter.
+            factor:    What the rates are multiplied by.
         """
-        rates = self._lr * factor
-        takes = torch.ones_like(rates)
-        if used is not None:
-            takes[:, self._second] = used
-        if self._at_once:
-            self._step_at_once(gradients, rates * takes, takes)  # type: ignore[arg-type]
-            return
-        alike: dict[tuple[float, float], list[tuple[Tensor, ...]]] = {}
-        numbers = zip(rates.tolist(), self._decay.tolist(), takes.tolist(), strict=True)
-        for m, (own, of_member) in enumerate(zip(self._own, numbers, strict=True)):
-            by_group = zip(gradients, self._sizes, strict=True)
-            parts = [
-                part
-                for group, sizes in by_group
-                for part in _parts(None if group is None else group[m], sizes)
-            ]
-            for (value, moments, taken), part, lr, decay, live in zip(own, parts, *of_member, strict=False):
-                if part is not None and live:
-                    tensors = value.detach(), part.reshape(value.shape), *moments, taken
-                    alike.setdefault((lr, decay), []).append(tensors)
-        for (lr, decay), some in alike.items():
-            values, flat, means, squares, steps = map(list, zip(*some, strict=True))
-            options = {"lr": lr, "weight_decay": decay, "decoupled_weight_decay": self._decoupled}
-            options |= {"beta1": BETA1, "beta2": BETA2, "eps": EPS, "amsgrad": False, "maximize": False}
-            adam(values, flat, means, squares, [], steps, fused=True, **options)  # type: ignore[arg-type]
+        every = zip(self.parameters, gradients, self.moments, self.steps.unbind(), strict=True)
+        for n, lr, decay in self.groups:
+            if own := [each for each in itertools.islice(every, n) if each[1] is not None]:
+                values, given, moments, steps = map(list, zip(*own, strict=True))
+                means, squares = map(list, zip(*moments, strict=True))
+                options = {"beta1": BETA1, "beta2": BETA2, "eps": EPS, "amsgrad": False, "maximize": False}
+                options |= {"lr": lr * factor, "weight_decay": decay}
+                options["decoupled_weight_decay"] = self.decoupled
+                adam(values, given, means, squares, [], steps, fused=True, **options)  # type: ignore[arg-type]
 
-    def _step_at_once(self, gradients: Sequence[Tensor], rates: Tensor, takes: Tensor) -> None:
-        """Take the step group by group, of all members at once."""
+
+class Stack:
+    """The parameters of several trials as one tensor a group, and Adam on them (Kingma and Ba 2015).
+
+    Args:
+        trials: Of one optimiser; they have the same groups of parameters, but for the last ones, which some may lack.
+
+    Attributes:
+        values: By group, all parameters, [members, units, numbers]: where they are of one shape each is a unit, else
+                all are one.
+    """
+
+    def __init__(self, trials: Sequence[Trained]):
+        most = max(trials, key=lambda trial: len(trial.groups))
+        like, counts = most.parameters[0].detach(), [n for n, *_ in most.groups]
+        self._decoupled, self._ends = most.decoupled, [*itertools.accumulate(counts)]
+        self._logs = like.new_tensor([math.log(BETA1), math.log(BETA2)]).view(2, 1, 1)
+        self._steps = like.new_zeros(len(trials), len(most.parameters))
+        self._rates, self._decay = self._steps.new_zeros(2, *self._steps.shape)
+        for m, trial in enumerate(trials):
+            own = slice(len(trial.parameters))
+            trial.steps = self._steps[m, own].copy_(trial.steps)
+            rates = [each for n, *each in trial.groups for _ in range(n)]
+            self._rates[m, own], self._decay[m, own] = like.new_tensor(rates).T
+        of_groups = [self._moved(trials, end - n, end) for n, end in zip(counts, self._ends, strict=True)]
+        self.values, *self._moments = map(list, zip(*of_groups, strict=True))
+
+    def _moved(self, trials: Sequence[Trained], first: int, end: int) -> list[Tensor]:
+        """Move a group's parameters and moments into one tensor each; those of trials become views of them."""
+        group = max((trial.parameters[first:end] for trial in trials), key=len)
+        alike, sizes = len({own.shape for own in group}) == 1, [own.numel() for own in group]
+        units = (len(sizes), sizes[0]) if alike else (1, sum(sizes))
+        # A unit's numbers of all members next to each other: they are multiplied as one.
+        wholes = [
+            group[0].detach().new_zeros(units[0], len(trials), units[1]).transpose(0, 1) for _ in range(3)
+        ]
+        for m, trial in enumerate(trials):
+            rows = zip(
+                *(whole[m].unbind() if alike else whole[m, 0].split(sizes) for whole in wholes), strict=True
+            )
+            for j, (own, parts) in enumerate(zip(trial.parameters[first:end], rows, strict=False), first):
+                former = zip(parts, (own.detach(), *trial.moments[j]), strict=True)
+                own.data, *moments = (part.view(own.shape).copy_(of) for part, of in former)
+                trial.moments[j] = tuple(moments)
+        return wholes
+
+    def step(
+        self,
+        gradients: Sequence[Float[Tensor, "members units numbers"]],
+        factors: Sequence[float],
+        used: Float[Tensor, "members units"] | None = None,
+    ) -> None:
+        """Take a step of all trials, each at its own rates; what is not used stays as it is, its moments too.
+
+        Args:
+            factors: What each trial's rates are multiplied by.
+            used:    1 for the parameters of the second group that take part, else 0; None: all do.
+        """
+        takes = torch.ones_like(self._steps)
+        factor = ragged.to_device(torch.tensor(factors, dtype=takes.dtype), takes.device).unsqueeze(1)
+        if used is not None:
+            takes[:, self._ends[0] : self._ends[1]] = used
         self._steps += takes
         short1, short2 = torch.expm1(self._logs * self._steps.clamp(min=1))  # beta^steps - 1
-        numbers = (rates, self._decay * takes, rates / short1, short2.neg().rsqrt(), takes)
-        first = 0
-        for g, p, m, v, n in zip(gradients, self.values, *self._moments, self._counts, strict=True):
-            end = first + n if p.dim() > 2 else first + 1
-            lr, decay, scale, root, live = (
-                each[:, first:end].view(len(p), *p.shape[1:-1], 1) for each in numbers
-            )
-            if self._decoupled:
-                p.mul_(1 - lr * decay)
-            else:
-                g = torch.addcmul(g, p, decay)
-            m.lerp_(g, (1 - BETA1) * live)
-            v.lerp_(g * g, (1 - BETA2) * live)
-            p.addcdiv_(m * scale, v.sqrt().mul_(root).add_(EPS))
-            first += n
+        rates = self._rates * factor * takes
+        numbers = rates, self._decay * takes, rates / short1, short2.neg().rsqrt(), takes
+        for *own, end in zip(gradients, self.values, *self._moments, self._ends, strict=True):
+            units = own[0].shape[1]
+            scalars = (each[:, end - units : end].unsqueeze(2) for each in numbers)
+            # A CPU takes what stays in its cache, a GPU all.
+            most = own[0].shape[:2] if ragged.on_gpu(takes.device) else (1, 1)
+            for some in zip(*(each.split(most[0]) for each in (*own, *scalars)), strict=True):
+                for part in zip(*(each.split(most[1], dim=1) for each in some), strict=True):
+                    self._adam(*part)
 
-
-def _parts(own: Tensor | None, sizes: Sequence[int]) -> Sequence[Tensor | None]:
-    """Return a member's tensor of a group by parameter; without sizes it is that of one."""
-    if own is None or not sizes:
-        return [own]
-    return own.unbind() if own.dim() > 1 else own.split(sizes)
+    def _adam(self, g: Tensor, p: Tensor, m: Tensor, v: Tensor, *scalars: Tensor) -> None:
+        """Take the step of values p and their moments m and v, by their gradient g."""
+        lr, decay, scale, root, live = scalars
+        if self._decoupled:
+            p.mul_(1 - lr * decay)
+        else:
+            g = torch.addcmul(g, p, decay)
+        m.lerp_(g, (1 - BETA1) * live)
+        v.lerp_(g * g, (1 - BETA2) * live)
+        p.addcdiv_(m * scale, v.sqrt().mul_(root).add_(EPS))

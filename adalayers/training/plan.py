@@ -17,15 +17,15 @@ from adalayers.features.features import in_whole
 from adalayers.models.several import FusionModels
 from adalayers.states import State
 from adalayers.tensors import ragged
-from adalayers.tensors.counted_dropout import row_keys
+from adalayers.tensors.dropout import row_keys
 from adalayers.tensors.members import Batches
 from adalayers.training.steps import TRAIN
 
 if TYPE_CHECKING:
     from adalayers.training.trainer import Trainer
 
-ROWS = 1 << 20
-"""Tokens, about, that are copied at once."""
+STEPS = 16
+"""Whose batches are copied at once."""
 Examples = Sequence[np.ndarray]
 """Of each batch of a step."""
 
@@ -39,14 +39,12 @@ class Plan:
         parts:   By batch of a step, the members that read it.
         readers: One of each.
         name:    Of the split.
-        counted: Whether dropout counts instead of drawing.
     """
 
     model: FusionModels
     parts: Sequence[range]
     readers: Sequence[Trainer]
     name: str
-    counted: bool = False
 
     @functools.cached_property
     def _splits(self) -> list[SplitData]:
@@ -62,23 +60,14 @@ class Plan:
             taken: Steps before.
         """
         self.model.fusion.prepare()
-        waiting, rows = list[list[Batches]](), 0
-        for number, passes in enumerate(steps, start=taken):
-            waiting.append([self._of_pass(number, *one) for one in passes])
-            rows += sum(n * time for one in waiting[-1] for n, time in one.groups)
-            if rows >= ROWS:
-                yield from self._there(waiting)
-                waiting, rows = [], 0
-        yield from self._there(waiting)
-
-    def _there(self, steps: list[list[Batches]]) -> list[list[Batches]]:
-        """Return the batches with their numbers on the device."""
-        every = [*itertools.chain.from_iterable(steps)]
-        arrays = [array for one in every for array in one.numbers.values()]
-        moved = iter(ragged.to_device_at_once(arrays, self.readers[0].device))
-        for one in every:
-            one.numbers = {name: next(moved) for name in one.numbers}
-        return steps
+        made = ([self._of_pass(n, *one) for one in passes] for n, passes in enumerate(steps, start=taken))
+        while some := [*itertools.islice(made, STEPS)]:
+            every = [*itertools.chain.from_iterable(some)]
+            arrays = [array for one in every for array in one.numbers.values()]
+            moved = iter(ragged.to_device_at_once(arrays, self.readers[0].device))
+            for one in every:
+                one.numbers = {name: next(moved) for name in one.numbers}
+            yield from some
 
     def _of_pass(self, number: int, examples: Examples, whole: Examples) -> Batches:
         """Return the batches of a pass of the step `number`."""
@@ -97,6 +86,7 @@ class Plan:
         if len(self.parts) > 1:
             numbers["of_member"] = np.repeat(np.arange(len(self.parts)), [len(part) for part in self.parts])
         items, training = [split.items(own) for split, own in of_split], self.name == TRAIN
+        counted = ragged.on_gpu(self.readers[0].device)
         if self._splits[0].word_offsets is not None:
             numbers["words"] = _stacked(starts[owners] + places for _, owners, places in items)
         if training:
@@ -104,7 +94,7 @@ class Plan:
             of_rows = zip(self._splits, rows, strict=True)
             numbers["labels"] = _stacked(split.labels[own] for split, own in of_rows)
             numbers["shares"] = _stacked(map(shares, self.readers, rows, whole))
-            if self.counted:
+            if counted:
                 numbers |= self._keys(number, of_split, longest)
         stretched = ragged.stretched_rows(lengths.ravel(), np.tile(longest, len(lengths)))
         return Batches(
@@ -112,7 +102,7 @@ class Plan:
             [*zip(sizes, times.tolist(), strict=True)],
             numbers,
             training,
-            None if self.counted else self.readers[0].generator,
+            None if counted else self.readers[0].generator,
             functools.partial(self._states, examples, stretched),
         )
 
@@ -129,20 +119,15 @@ class Plan:
                 keys.setdefault(where, []).append(row_keys(step, where, index))
             for where in self.model.fusion.dropouts():
                 keys.setdefault(where, []).append(row_keys(step, where, np.repeat(index, lengths), places))
-        return {where: np.stack(own).view(np.int32) for where, own in keys.items()}
+        return {where: np.stack(own) for where, own in keys.items()}
 
     def _states(self, examples: Examples, rows: np.ndarray, states: Sequence[State]) -> Iterable[Tensor]:
         """Return hidden states, [batches * tokens, K] each: rows of those of the batches end to end."""
         of_splits = (in_whole(split.features, own) for split, own in zip(self._splits, examples, strict=True))
         features, numbers = zip(*of_splits, strict=True)
-        every = np.concatenate(numbers)
-        if hasattr(features[0], "at"):
-            read = features[0].at(features[0].rows(every)[rows], states, self.readers[0].device)
-            return (read[state] for state in states)
-        with torch.autocast(
-            self.readers[0].device.type, enabled=False
-        ):  # a base model computes in its own type
-            read = features[0].read(every, states, self.readers[0].device)
+        # A base model computes in its own type.
+        with torch.autocast(self.readers[0].device.type, enabled=False):
+            read = features[0].read(np.concatenate(numbers), states, self.readers[0].device)
             if len(examples) == 1:
                 return (read[state] for state in states)
             index = ragged.to_device(torch.from_numpy(rows), self.readers[0].device)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Callable, Generator, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any, TypeVar
@@ -16,7 +16,7 @@ NO_MEMORY = ("out of memory", "not enough memory", "can't allocate memory")
 TRAIN = "train"
 
 
-@dataclass(eq=False)
+@dataclass(frozen=True, eq=False)
 class Request:
     """What a trial asks for next.
 
@@ -24,29 +24,16 @@ class Request:
         trainer: Whose it is.
         split: `TRAIN`: an epoch of training; another: what the model predicts of all its items; "": nothing.
         epoch: That the trial is in, infinity once its training is over.
-        result: Of predictions, what they are.
-        error: What went wrong with this trial alone, raised where it asked.
     """
 
     trainer: Any = None
     split: str = ""
     epoch: float = 0.0
-    result: Any = None
-    error: Exception | None = None
 
 
 Result = TypeVar("Result")
-Steps = Generator[Request, None, Result]
-"""Yields what is to be done next, and returns what came of all of it."""
-
-
-def ask(trainer: Any, split: str, epoch: float) -> Steps[Any]:
-    """Ask for something and return its result."""
-    request = Request(trainer, split, epoch)
-    yield request
-    if request.error is not None:
-        raise request.error
-    return request.result
+Steps = Generator[Request, Any, Result]
+"""Yields what is to be done next, is sent what came of it, and returns what came of all of it."""
 
 
 def is_out_of_memory(error: BaseException) -> bool:
@@ -104,7 +91,9 @@ class Pace:
 
 
 def in_turn(
-    trials: Sequence[Steps[Any]], clock: SharedClock, together: Callable[[Sequence[Request]], None]
+    trials: Sequence[Steps[Any]],
+    clock: SharedClock,
+    together: Callable[[Sequence[Request]], Mapping[Request, Any]],
 ) -> list[Any]:
     """Take the steps of trials until all have ended, those first that are behind the others; return what came of each.
 
@@ -112,18 +101,19 @@ def in_turn(
 
     Args:
         clock:    Shared by the trials.
-        together: Does what they ask for.
+        together: Does what they ask for, and returns what came of it; errors are raised where it was asked.
     """
     waiting, results = {trial: Request() for trial in trials}, {}
     while waiting:
         clock()
         clock.sharers = len(waiting)
         behind = min(request.epoch for request in waiting.values())
-        now = [trial for trial, request in waiting.items() if request.epoch == behind]
-        together([waiting[trial] for trial in now if waiting[trial].split])
-        for trial in now:
+        now = {trial: request for trial, request in waiting.items() if request.epoch == behind}
+        answers = together([request for request in now.values() if request.split])
+        for trial, request in now.items():
+            answer = answers.get(request)
             try:
-                waiting[trial] = next(trial)
+                waiting[trial] = trial.throw(answer) if isinstance(answer, Exception) else trial.send(answer)
             except StopIteration as end:
                 results[trial] = end.value
                 del waiting[trial]

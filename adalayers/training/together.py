@@ -9,7 +9,7 @@ from torch import nn
 
 from adalayers.models.several import alike
 from adalayers.tensors import ragged
-from adalayers.tensors.cpu_dropout import Dropout
+from adalayers.tensors.dropout import Dropout
 from adalayers.training.members import Members
 from adalayers.training.steps import TRAIN, Request, Result, SharedClock, Steps, in_turn
 
@@ -21,24 +21,25 @@ class Together:
     """Trains and scores trials, those whose models are alike as one; each gives what it gives alone, to rounding.
 
     Args:
-        counted:  Whether dropout of stacked models counts instead of drawing; None: on a GPU.
         on_batch: Called after each batch.
     """
 
-    def __init__(self, *, counted: bool | None = None, on_batch: Callable[[], None] = lambda: None) -> None:
-        self._counted, self._on_batch = counted, on_batch
-        self._known: list[Members] = []
+    def __init__(self, *, on_batch: Callable[[], None] = lambda: None) -> None:
+        self._on_batch = on_batch
+        self._known: dict[Hashable, Members] = {}
 
-    def __call__(self, requests: Sequence[Request]) -> None:
-        """Do what is asked for, a batch of each in turn, and fill in the results."""
+    def __call__(self, requests: Sequence[Request]) -> dict[Request, Any]:
+        """Do what is asked for, a batch of each in turn, and return what came of it: results, and errors."""
         by_kind: dict[Hashable, list[Request]] = {}
         for request in requests:
             by_kind.setdefault((request.split, self._kind(request.trainer)), []).append(request)
-        runs: list[Iterator[None]] = [self._run(sorted(own, key=_place)) for own in by_kind.values()]
+        answers: dict[Request, Any] = {}
+        runs = [self._run(sorted(own, key=_place), answers) for own in by_kind.values()]
         while runs:  # a batch that several read is read by them one after the other
             runs = [run for run in runs if next(run, self) is not self]
+        return answers
 
-    def _run(self, requests: Sequence[Request]) -> Iterator[None]:
+    def _run(self, requests: Sequence[Request], answers: dict[Request, Any]) -> Iterator[None]:
         """Do what trials of one kind ask for."""
         trainers, split = [request.trainer for request in requests], requests[0].split
         try:
@@ -49,26 +50,22 @@ class Together:
         except Exception as error:
             if len(requests) > 1:
                 raise
-            requests[0].error = error
+            answers[requests[0]] = error
             self._forget(trainers)
-            return
-        for request, result in zip(requests, members.results, strict=True):
-            request.result = result
+        else:
+            answers |= zip(requests, members.results, strict=True)
 
     def _members(self, trainers: Sequence[Trainer]) -> Members:
-        trained, stacked = [trainer.trained for trainer in trainers], self._stackable(trainers[0])
-        for known in self._known:
-            if known.trained == trained and (known.model is not None) == stacked:
-                return known
-        self._forget(trainers)
-        self._known.append(Members(trainers, stacked=stacked, counted=self._counts(trainers[0])))
-        return self._known[-1]
+        stacked = self._stackable(trainers[0])
+        key = stacked, *(trainer.trained for trainer in trainers)
+        if key not in self._known:
+            self._forget(trainers)
+            self._known[key] = Members(trainers, stacked=stacked)
+        return self._known[key]
 
     def _forget(self, trainers: Sequence[Trainer]) -> None:
-        self._known = [known for known in self._known if not {*known.trainers} & {*trainers}]
-
-    def _counts(self, trainer: Trainer) -> bool:
-        return ragged.on_gpu(trainer.device) if self._counted is None else self._counted
+        known = self._known.items()
+        self._known = {key: own for key, own in known if not {*own.trainers} & {*trainers}}
 
     def _stackable(self, trainer: Trainer) -> bool:
         return alike(trainer.model) is not None
@@ -79,7 +76,7 @@ class Together:
             return id(trainer)
         head, config, train = trainer.model.head, trainer.config, trainer.data.splits[TRAIN]
         draws: Hashable = None
-        if not self._counts(trainer):  # then they have one stream, if they draw alike
+        if not ragged.on_gpu(trainer.device):  # then they have one stream, if they draw alike
             if any(_drops(trainer.model.fusion)):
                 return id(trainer)
             draws = trainer.reads, head is not None and tuple(_drops(head))
@@ -94,11 +91,9 @@ def _drops(module: nn.Module) -> list[float]:
     return [each.p for each in module.modules() if isinstance(each, Dropout) and each.acts]
 
 
-def _place(request: Request) -> tuple[Any, ...]:
-    """Return what trials are ordered by: those that read one batch stand together, the few that mix one state last."""
-    trainer = request.trainer
-    mix = trainer.config.used(trainer.model.shape).get("mix")
-    return *map(str, trainer.reads), mix in ("single", "last")
+def _place(request: Request) -> tuple[str, ...]:
+    """Return what trials are ordered by: those that read one batch stand together."""
+    return tuple(map(str, request.trainer.reads))
 
 
 def finished(steps: Steps[Result]) -> Result:

@@ -9,12 +9,9 @@ from __future__ import annotations
 import io
 import logging
 import math
-import pickle
 import time
-import zipfile
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -34,12 +31,12 @@ from adalayers.states import State
 from adalayers.storage.folder import SEAL, Folder
 from adalayers.study import Variant
 from adalayers.tasks.kind import TaskKind
-from adalayers.tensors.cpu_dropout import draw_from
+from adalayers.tensors.dropout import draw_from
 from adalayers.tensors.seeds import stream
 from adalayers.training.cost import Operations, cost, epoch_cost, operations
 from adalayers.training.evaluation import evaluate, variant_scores
 from adalayers.training.optimisers import Trained
-from adalayers.training.steps import TRAIN, Pace, Request, Steps, ask
+from adalayers.training.steps import TRAIN, Pace, Request, Steps
 from adalayers.training.together import finished
 
 logger = logging.getLogger(__name__)
@@ -47,11 +44,6 @@ logger = logging.getLogger(__name__)
 CHECKPOINT = "checkpoint.pt"
 CHECKPOINT_SHARE = 0.05
 """Most of the time that may go into writing checkpoints."""
-DAMAGE = (
-    *(OSError, EOFError, ValueError, LookupError, TypeError, AttributeError, RuntimeError),
-    *(pickle.UnpicklingError, zipfile.BadZipFile),
-)
-"""What a checkpoint raises that was cut off, overwritten, or is of something else."""
 
 
 class Diverged(Exception):
@@ -153,7 +145,7 @@ def restored(
         trainer.restore(checkpoint)
     except torch.OutOfMemoryError:
         raise
-    except DAMAGE as error:
+    except Exception as error:  # of what was cut off, overwritten, or is of something else
         reason = f"{type(error).__name__}: {error}".splitlines()[0]
         logger.warning(
             f"{CHECKPOINT} in {checkpoint.uri} could not be read ({reason}); the trial starts over"
@@ -169,7 +161,7 @@ class Trainer:
     What it asks for in steps is done by `Together`: an epoch of training, or predictions. No draw comes from a stream
     that others share.
 
-    drawn: of which examples of the pool, and how drawn; None: of all
+    reads: what the batches of an epoch follow from
     passes: in how many parts a batch is passed, whose gradients are summed; more than one where memory did not suffice
     for it: but for rounding and for what dropout draws, the numbers stay the same
     clock: gives the seconds that its time is told by
@@ -180,7 +172,7 @@ class Trainer:
         self.config, self.seed, self.device = config, seed, device
         draw = seed if config.draw is None else config.draw
         drawn = data.view(config.train_examples, draw)
-        self.drawn = None if drawn is data else (config.train_examples, draw)
+        self.reads = (seed,) if drawn is data else (seed, config.train_examples, draw)
         self.data = drawn.at_words(config.word_token(data.shape))
         self.model = build_model(config, data.shape, data.source, seed=seed, device=device)
         self.generator = torch.Generator(device)
@@ -207,11 +199,6 @@ class Trainer:
         yield from self._train(on_evaluation, checkpoint)
         yield Request(epoch=math.inf)
         return (yield from self._outcome(test=test, variants=variants))
-
-    @property
-    def reads(self) -> tuple[Any, ...]:
-        """What the batches of an epoch follow from."""
-        return self.seed, self.drawn
 
     def batches(self) -> list[np.ndarray]:
         """Return the examples of the batches of this epoch."""
@@ -334,7 +321,7 @@ class Trainer:
             stream(self.seed, "dropout", self.progress.epoch)
         )  # the same after a resume
         self.model.train()
-        total = yield from ask(self, TRAIN, self.progress.epoch)
+        total = yield Request(self, TRAIN, self.progress.epoch)
         return total / len(self.data.splits[TRAIN].trainable)
 
     def _point(self, epoch: float, diagnostics: dict[str, float], later: int = 0) -> dict[str, float]:
@@ -367,7 +354,7 @@ class Trainer:
         folder.write_bytes(CHECKPOINT, data + SEAL + xxhash.xxh3_128(data).digest())
 
     def restore(self, folder: Folder) -> None:
-        """Go on from the checkpoint in a folder. Raises one of `DAMAGE` for a damaged one, half restored."""
+        """Go on from the checkpoint in a folder. One that is damaged raises an error, half restored."""
         data, _, digest = folder.read_bytes(CHECKPOINT).rpartition(SEAL)
         if xxhash.xxh3_128(data).digest() != digest:
             raise ValueError("its checksum is wrong")

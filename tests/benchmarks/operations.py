@@ -127,7 +127,7 @@ def of_step(
             stack.enter_context(mock.patch.object(ragged, "on_gpu", return_value=True))
             autocast = torch.autocast("cpu", torch.bfloat16)
             stack.enter_context(mock.patch.object(members, "reduced", return_value=autocast))
-        group = members.Members(trainers, stacked=True, counted=gpu)
+        group = members.Members(trainers, stacked=True)
         for trainer in trainers:
             trainer.progress.epoch = 1
         steps = group.epoch()
@@ -140,20 +140,13 @@ def of_step(
 class InMemory:
     """Hidden states in memory, read by rows as those of a store are."""
 
-    resident = True
-
     def __init__(self, lengths: np.ndarray):
         self.lengths, self._starts = lengths, np.cumsum(lengths) - lengths
         self._state = torch.randn(int(lengths.sum()), WIDTH, dtype=torch.bfloat16)
 
-    def rows(self, examples: np.ndarray) -> np.ndarray:
-        return ragged.ragged_rows(self._starts[examples], self.lengths[examples])
-
-    def at(self, rows: np.ndarray, states: Any, device: torch.device) -> Any:
-        return Lazy(states, lambda state: self._state.index_select(0, torch.from_numpy(rows)))
-
     def read(self, examples: np.ndarray, states: Any, device: torch.device) -> Any:
-        return self.at(self.rows(examples), states, device)
+        rows = torch.from_numpy(ragged.ragged_rows(self._starts[examples], self.lengths[examples]))
+        return Lazy(states, lambda state: self._state.index_select(0, rows))
 
 
 def made_trial_data(kind: Head, lengths: np.ndarray) -> TrialData:

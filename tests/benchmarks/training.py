@@ -19,7 +19,7 @@ from adalayers.features.features import LiveFeatures, StoredFeatures, stored
 from adalayers.fusion.layer_mix import LayerMixConfig
 from adalayers.models.model import FusionModel
 from adalayers.tensors.ragged import ragged_index
-from adalayers.training.optimisers import Adam, Trained
+from adalayers.training.optimisers import Trained
 from adalayers.training.together import finished
 from adalayers.training.trainer import Trainer
 from tests.benchmarks import made
@@ -107,8 +107,7 @@ def head_step(
     """Return the seconds of a whole training step of the head, and of its projections' products alone."""
     torch.manual_seed(0)
     model = FusionModel(config, made_shape("sequence", 2, layers, width))
-    trained, factor = Trained(config, model), torch.ones(1, 1)
-    optimiser = Adam([trained], stacked=False)
+    trained = Trained(config, model)
     tokens, batch = int(lengths.sum()), torch.from_numpy(lengths)
     states = {state: torch.randn(tokens, width) for state in model.fusion.live()}
     labels = torch.randint(0, 2, (len(lengths),))
@@ -121,7 +120,9 @@ def head_step(
 
     def step() -> None:
         loss = torch.nn.functional.cross_entropy(model(states, batch), labels)
-        optimiser.step([own[None] for own in torch.autograd.grad(loss, trained.parameters)], factor)
+        gradients = torch.autograd.grad(loss, trained.parameters)
+        with torch.no_grad():
+            trained.step(gradients, 1.0)
 
     model.train()
     return interleaved({"products": products, "step": step}, repeats)

@@ -8,7 +8,7 @@ import torch
 
 from adalayers.errors import BadInput
 from adalayers.fusion.extra_layers import ExtraLayersConfig, own_heads
-from adalayers.tensors.cpu_dropout import draw_from
+from adalayers.tensors.dropout import draw_from
 from tests.helpers import formulas
 from tests.helpers.formulas import array
 from tests.helpers.mixing import read_at

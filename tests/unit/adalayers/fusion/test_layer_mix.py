@@ -8,9 +8,8 @@ import torch
 from torch._subclasses.fake_tensor import FakeTensorMode
 
 from adalayers.fusion.layer_mix import NORM_EPS, LayerMixConfig
-from adalayers.tensors.cpu_dropout import draw_from, dropout_mask
-from adalayers.tensors.cpu_mix import ACTIVATIONS
-from adalayers.tensors.members_mix import mix_of_members, paired
+from adalayers.tensors.dropout import draw_from, dropout_mask
+from adalayers.tensors.mix import ACTIVATIONS, mix_of_members
 from tests.helpers import formulas
 from tests.helpers.mixing import LENGTHS, SHAPE, STATES, TOKENS, WIDTH, K, L, inputs
 from tests.helpers.states import encoder, made_shape
@@ -116,10 +115,9 @@ def masked(p):
 def mixed(weights, states, matrices, eps=NORM_EPS, mask=None):
     """The mix of one member."""
     activated = ACTIVATIONS.activated(len(states), iter(states), weights.dtype)
-    masks = None if mask is None else mask(torch.empty(len(states), 5, 4, dtype=torch.float64))
-    work = paired([[0]] * len(states), [range(1)], weights.device)
-    stacked = torch.stack(matrices).unsqueeze(1)
-    return mix_of_members(weights[None], stacked, activated, work, eps, masks).squeeze(1)
+    masks = None if mask is None else mask(torch.empty(len(states), 1, 5, 4, dtype=torch.float64))
+    one = (each.unsqueeze(1) for each in (weights, torch.stack(matrices), activated))
+    return mix_of_members(*one, [1], eps, masks).squeeze(1)
 
 
 @pytest.mark.parametrize("eps", [NORM_EPS, None], ids=["normalised", "not normalised"])

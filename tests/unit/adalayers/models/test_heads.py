@@ -5,8 +5,8 @@ import torch
 from torch import nn
 
 from adalayers.models.heads import EncoderLayer
-from adalayers.tensors.cpu_attention import WRITTEN_OUT_TOKENS, SelfAttention
-from adalayers.tensors.cpu_dropout import Dropout
+from adalayers.tensors.attention import SelfAttention
+from adalayers.tensors.dropout import Dropout
 
 K, HEADS = 16, 4
 
@@ -24,7 +24,7 @@ def gradients(module, out, x, real):
     return torch.autograd.grad(out, [x, *module.parameters()], towards)
 
 
-@pytest.mark.parametrize("time", [1, 3, 15, 16, 17, WRITTEN_OUT_TOKENS, WRITTEN_OUT_TOKENS + 1])
+@pytest.mark.parametrize("time", [1, 3, 17])
 def test_attention_is_pytorchs(time):
     ours = SelfAttention(K, HEADS)
     theirs = nn.MultiheadAttention(K, HEADS, batch_first=True)

@@ -8,7 +8,6 @@ import torch
 from adalayers.config import trial_config
 from adalayers.models.model import BaseUse, FusionModel
 from adalayers.states import Stream
-from adalayers.tensors.cpu_attention import VECTOR
 from adalayers.training.cost import Operations, cost, epoch_cost, operations
 from adalayers.training.together import finished
 from adalayers.training.trainer import Trainer
@@ -40,7 +39,7 @@ def test_products_are_counted_as_by_hand(data):
     model = FusionModel(trial_config(k=K, heads=2, mix="learned"), shaped())
     length = mean(data)
     project = LAYERS * K * WIDTH
-    attention = 4 * K * K + 2 * max(length, VECTOR) * K  # query, key, value, output; scores, what they weigh
+    attention = 4 * K * K + 2 * length * K  # query, key, value, output; scores, what they weigh
     mix = LAYERS * K
     classify = 3 * K / length  # once per text
     found = operations(model, data)

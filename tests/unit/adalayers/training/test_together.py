@@ -10,7 +10,7 @@ import torch
 from adalayers.config import trial_config
 from adalayers.models.several import FusionModels
 from adalayers.storage.folder import Folder
-from adalayers.tensors import cpu_attention, ragged
+from adalayers.tensors import ragged
 from adalayers.training import members
 from adalayers.training.members import Members
 from adalayers.training.steps import SharedClock, in_turn
@@ -68,6 +68,12 @@ def double():
 
 
 @pytest.fixture
+def gpu(monkeypatch):
+    """A GPU's branches are taken."""
+    monkeypatch.setattr(ragged, "on_gpu", mock.Mock(return_value=True))
+
+
+@pytest.fixture
 def steps(monkeypatch):
     """How often a step was taken as one."""
     counted, gradients = mock.Mock(), Members.gradients
@@ -84,28 +90,21 @@ def steps(monkeypatch):
 def test_all_arms_in_double_precision_equal_the_trials_alone(kind, optimiser, double, steps):
     arms = [{**arm, "optimiser": optimiser} for arm in ARMS]
     group = trained(arms, kind, several=Together())
-    assert steps.call_count == 32, "two epochs of 16 steps"
+    assert steps.call_count == 4 * 32, (
+        "two epochs of 16 steps, of those that mix all states, and of each layer"
+    )
     assert steps.call_args.args[0].model is not None
     for outcome, wanted in zip(group, trained(arms, kind), strict=True):
         assert_close(outcome, wanted, 1e-9)
 
 
 @pytest.mark.parametrize("kind", ["sequence", "token"])
-def test_trials_of_different_seeds_are_padded_and_masked(kind, double, steps):
-    arms = [{**arm, "seed": seed} for arm in (ARMS[1], ARMS[5], ARMS[8]) for seed in (1, 2)]
-    group = trained(arms, kind, several=Together(counted=True))
-    assert {len(call.args[0].trainers) for call in steps.mock_calls} == {6}
-    for outcome, wanted in zip(group, trained(arms, kind), strict=True):
-        assert_close(outcome, wanted, 1e-9)
-
-
-@pytest.mark.parametrize("kind", ["sequence", "token"])
-def test_counted_dropout_is_the_same_alone_as_in_a_group_of_several_seeds(kind, double):
+def test_counted_dropout_is_the_same_alone_as_in_a_group_of_several_seeds(kind, double, gpu, steps):
     drops = {"dropout": 0.3, "projection_dropout": 0.2}
-    arms = [{**arm, **drops, "seed": seed} for arm in (ARMS[1], ARMS[5]) for seed in (1, 2)]
-    group = trained(arms, kind, several=Together(counted=True))
-    alone = [trained([arm], kind, several=Together(counted=True))[0] for arm in arms]
-    for outcome, wanted in zip(group, alone, strict=True):
+    arms = [{**arm, **drops, "seed": seed} for arm in (ARMS[1], ARMS[4]) for seed in (1, 2)]
+    group = trained(arms, kind, several=Together())
+    assert {len(call.args[0].trainers) for call in steps.mock_calls} == {4}
+    for outcome, wanted in zip(group, trained(arms, kind), strict=True):
         assert_close(outcome, wanted, 1e-9)
 
 
@@ -145,21 +144,19 @@ def test_dropout_of_words_is_drawn_as_alone_and_once_where_it_is_the_same(other,
         assert_close(outcome, wanted, 1e-4)
 
 
-def test_a_member_without_dropout_takes_it_from_no_other(monkeypatch):
-    """Attention that is not written out for its length is for its dropout, that of any member."""
-    monkeypatch.setattr(cpu_attention, "WRITTEN_OUT_TOKENS", 0)
+def test_a_member_without_dropout_takes_it_from_no_other():
     arms = [{"dropout": p, "alpha": alpha} for p, alpha in ((0.0, 1.0), (0.3, 8.0))]
     group = trained(arms, "token", several=Together())
     for outcome, wanted in zip(group, trained(arms, "token"), strict=True):
         assert_close(outcome, wanted, 1e-4)
 
 
-def test_seeds_that_read_all_examples_at_once_drop_out_by_themselves(double):
+def test_seeds_that_read_all_examples_at_once_drop_out_by_themselves(double, gpu):
     """A batch of all examples is the same for every seed, and what is dropped is not."""
     own = {"projection_dropout": 0.3, "train_examples": 3, "draw": 0}
     arms = [{**ARMS[1], **own, "seed": seed} for seed in (1, 2)]
-    group = trained(arms, several=Together(counted=True))
-    alone = [trained([arm], several=Together(counted=True))[0] for arm in arms]
+    group = trained(arms, several=Together())
+    alone = trained(arms)
     for outcome, wanted in zip(group, alone, strict=True):
         assert_close(outcome, wanted, 1e-9)
 
@@ -190,14 +187,14 @@ def test_a_group_that_is_interrupted_goes_on_to_the_same_numbers(tmp_path):
         assert_close(outcome, wanted, 1e-4)
 
 
-def test_a_batch_of_a_group_beyond_memory_is_passed_in_parts(monkeypatch, capsys, double):
+def test_a_batch_of_a_group_beyond_memory_is_passed_in_parts(monkeypatch, capsys, double, gpu):
     """What is dropped does not depend on free memory: words of one example are dropped as before."""
     arms = [
         {**arm, "dropout": 0.3, "projection_dropout": 0.2, "seed": seed}
         for arm in ARMS[:2]
         for seed in (1, 2)
     ]
-    alone = [trained([arm], several=Together(counted=True))[0] for arm in arms]
+    alone = trained(arms)
     forward = FusionModels.forward
 
     def at_most_six(model, values, batches):
@@ -207,7 +204,7 @@ def test_a_batch_of_a_group_beyond_memory_is_passed_in_parts(monkeypatch, capsys
         return forward(model, values, batches)
 
     monkeypatch.setattr(FusionModels, "forward", at_most_six)
-    for outcome, wanted in zip(trained(arms, several=Together(counted=True)), alone, strict=True):
+    for outcome, wanted in zip(trained(arms, several=Together()), alone, strict=True):
         assert_close(outcome, wanted, 1e-9)
     said = capsys.readouterr().err
     assert "it is passed 4 at a time from now on" in said

@@ -25,7 +25,7 @@ from adalayers.study import Variant
 from adalayers.tensors import ragged
 from adalayers.training import members, trainer
 from adalayers.training.evaluation import evaluate
-from adalayers.training.optimisers import Adam, Trained
+from adalayers.training.optimisers import Stack, Trained
 from adalayers.training.together import finished
 from adalayers.training.trainer import CHECKPOINT, Diverged, Trainer, train
 from adalayers.tuning.job import TrialJob
@@ -218,23 +218,24 @@ def test_a_step_is_that_of_torchs_optimiser(optimiser, gpu, monkeypatch):
         for n, rate, decay in trials[-1].groups:
             groups.append({"params": list(itertools.islice(rest, n)), "lr": rate, "weight_decay": decay})
         theirs.append((copies, {"adam": torch.optim.Adam, "adamw": torch.optim.AdamW}[optimiser](groups)))
-    adam, (of_head, *_) = Adam(trials, stacked=True), [n for n, *_ in trials[0].groups]
+    stack, (of_head, *_) = Stack(trials), [n for n, *_ in trials[0].groups]
     sizes = [parameter.numel() for parameter in trials[0].parameters[:of_head]]
     for step in range(5):
-        head, projections, p = gradients = [torch.randn_like(values) for values in adam.values]
-        factor, used = torch.tensor([[1.0], [0.5], [1.0]]), torch.ones(projections.shape[:2])
+        head, projections, p = gradients = [torch.randn_like(values) for values in stack.values]
+        factors, used = [1.0, 0.5, 1.0], torch.ones(projections.shape[:2])
         if step in (2, 3):
             used[1, 0] = projections[1, 0] = 0
         for m, (copies, torchs) in enumerate(theirs):
-            own = [*head[m].split(sizes), *projections[m], p[m]]
+            own = [*head[m, 0].split(sizes), *projections[m], p[m]]
             for parameter, gradient in zip(copies, own, strict=True):
                 parameter.grad = gradient.view(parameter.shape).clone()
             if not used[m, 0]:
                 copies[of_head].grad = None
             for group, (_, rate, _) in zip(torchs.param_groups, trials[m].groups, strict=True):
-                group["lr"] = rate * float(factor[m])
+                group["lr"] = rate * factors[m]
             torchs.step()
-        adam.step(gradients, factor, None if step == 0 else used)
+        with torch.no_grad():
+            stack.step(gradients, factors, None if step == 0 else used)
     for trial, (copies, _) in zip(trials, theirs, strict=True):
         for ours, parameter in zip(trial.parameters, copies, strict=True):
             torch.testing.assert_close(ours.detach(), parameter, rtol=1e-5, atol=1e-6)
