@@ -99,4 +99,5 @@ def _mix(
         normal = normal * masks.transpose(1, 2)
     if weights.shape[1] == 1:
         return (weights.T @ normal.flatten(1)).view(normal.shape[1:])
-    return (normal * weights[:, None, :, None]).sum(0)
+    weighed = normal * weights[:, None, :, None]
+    return weighed.sum(0) if len(weighed) > 1 else weighed[0]

@@ -265,9 +265,8 @@ class Trainer:
             progress.row |= self.model.fusion.summary()
         predictions = pd.concat(frames, ignore_index=True) if test else pd.DataFrame()
         if test:
-            progress.row["predictions"] = prediction_hash(
-                frames[-1]
-            )  # of test, or of validation where that is all
+            # Of test, or of validation where that is all.
+            progress.row["predictions"] = prediction_hash(frames[-1])
         others = yield from variant_scores(self, variants, math.inf)
         progress.row |= cost(self.model, self.data, epochs=progress.operations, read_to=progress.read_to)
         progress.seconds = self.clock() - started
@@ -317,9 +316,8 @@ class Trainer:
 
     def train_epoch(self) -> Steps[float]:
         """Train one epoch, in steps; return the mean objective per example."""
-        self.generator.manual_seed(
-            stream(self.seed, "dropout", self.progress.epoch)
-        )  # the same after a resume
+        # The same after a resume.
+        self.generator.manual_seed(stream(self.seed, "dropout", self.progress.epoch))
         self.model.train()
         total = yield Request(self, TRAIN, self.progress.epoch)
         return total / len(self.data.splits[TRAIN].trainable)
@@ -360,8 +358,7 @@ class Trainer:
             raise ValueError("its checksum is wrong")
         state = torch.load(io.BytesIO(data), map_location=self.device, weights_only=True)
         self.model.load_state_dict(state["model"])
-        self.trained = Trained(
-            self.config, self.model
-        )  # a fusion that refitted trains other parameters than at its start
+        # A fusion that refitted trains other parameters than at its start.
+        self.trained = Trained(self.config, self.model)
         self.trained.load_state_dict(state["trained"])
         self.progress = Progress(**state["progress"])
