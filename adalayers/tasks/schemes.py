@@ -43,6 +43,7 @@ _LETTER = r"(?P<letter>[BIEMSLUW])"
 _SPELLINGS = {
     "prefix": re.compile(rf"{_LETTER}{_SEPARATOR}(?P<type>\S.*)", re.IGNORECASE | re.DOTALL),
     "suffix": re.compile(rf"(?P<type>.*?\S){_SEPARATOR}{_LETTER}", re.IGNORECASE | re.DOTALL),
+    "joined": re.compile(rf"{_LETTER}(?P<separator>)(?P<type>\S.*)", re.DOTALL),
     "letter": re.compile(rf"{_LETTER}(?P<separator>)(?P<type>)", re.IGNORECASE),
 }
 
@@ -184,6 +185,9 @@ class _Reading:
             return False
         if self.spelling == "letter":
             return usual and self.begins and (outside or self.paired)
+        if self.spelling == "joined":
+            begun = {name for letter, name in self.parsed.values() if letter in "BSUW"}
+            return usual and outside and self.paired and begun == self.types
         return self.paired or (usual and (outside or self.begins))
 
     def scheme(self) -> Scheme:

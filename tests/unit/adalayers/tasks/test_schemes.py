@@ -31,6 +31,7 @@ READ = {
     ("O", *spelt("BI", "{0} {1}")): ("IOB", TYPES, ("O",)),
     ("O", *spelt("BI", "{0} - {1}")): ("IOB", TYPES, ("O",)),
     ("O", *spelt("BI", "{0}--{1}")): ("IOB", TYPES, ("O",)),
+    ("O", *spelt("BI", "{0}{1}")): ("IOB", TYPES, ("O",)),
     ("O", *spelt("BIES", "{1}.{0}")): ("IOBES", TYPES, ("O",)),
     ("O", *spelt("BI", "{1} {0}", "creative work")): ("IOB", ("creative work",), ("O",)),
     ("B-PER ", " I-PER", "O"): ("IOB", ("PER",), ("O",)),
