@@ -102,6 +102,8 @@ def runs_view(study_key: str, metric: str) -> str:
     ]
     view = {
         "searchFilter": f"tags.`adalayers.study` = '{study_key}' and tags.`adalayers.kind` = 'arm'",
+        "orderByKey": scores[0],  # by time, runs would be folded into the study's
+        "orderByAsc": False,
         "selectedColumns": [*scores, "metrics.`n`"],
         "columnOrder": [name],
         "columnWidths": {name: 330},

@@ -70,7 +70,7 @@ def environment(tmp_path_factory):
     return folder
 
 
-def call(environment, program, *argv):
+def call(environment, program, *argv, cwd=None):
     """Run a program of the environment outside the clone; return what it prints."""
     without = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}
     done = subprocess.run(
@@ -78,7 +78,7 @@ def call(environment, program, *argv):
         capture_output=True,
         text=True,
         timeout=300,
-        cwd=environment,
+        cwd=cwd or environment,
         env=without,
     )
     assert done.returncode == 0 or "import reports" in argv[-1], done.stderr
@@ -97,13 +97,21 @@ def test_all_is_there_and_no_general_name_is_taken(environment):
 
 
 def test_a_study_of_another_package_is_trained_written_and_reported(environment, empty_database):
-    """Its fusion is found by its entry point, in Ray's workers too."""
+    """Its fusion is found by its entry point, in Ray's workers too, and nothing in the current folder is imported."""
+    thesis = environment / "thesis"
+    for name in ("adalayers", "reports", "studies", "search_spaces", "ray", "torch", "datasets", "yaml"):
+        (thesis / name).mkdir(parents=True)
+        (thesis / name / "__init__.py").write_text(
+            "raise RuntimeError('the thesis has a package of this name')"
+        )
+    (thesis / "random.py").write_text("raise RuntimeError('the thesis has a random of its own')")
     made = world(environment / "world")
     results = environment / "results"
     results.mkdir()
     (results / "mlflow.db").write_bytes(empty_database.read_bytes())
     few = ("--trials", "0", "--seeds", "1", "--epochs", "2", "--max-concurrent", "1")
-    said = call(environment, "adalayers", "study", "mean_or_mix", *flags(made, results, *few))
+    argv = ("study", "mean_or_mix", *flags(made, results, *few))
+    said = call(environment, "adalayers", *argv, cwd=thesis)
     folder = results / "mean_or_mix/tiny-echo"
     # Neither Ray nor MLflow adds a line when the process ends.
     assert said.splitlines()[-1] == str(folder / "report.md")
