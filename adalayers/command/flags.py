@@ -57,7 +57,7 @@ class Flags:
     dry_run: bool = flag("print the plan; run, write and keep nothing", False)
     show_text: bool = flag("misclassified texts into examples.md next to the report", False)
     references: tuple[str, ...] = flag(
-        "rows for scale, in seconds: majority, tf-idf, frequent-tag, linear-probe; none: one answer to all alone "
+        "rows for scale, in seconds: majority, tf-idf, frequent-tag, linear-probe; none leaves them out "
         "(default: those that the task has)",
         REFERENCES,
         "NAME",

@@ -51,7 +51,7 @@ def run(study: Study, flags: Flags, cases: list[Case], *, reports: Reports) -> E
         reports=reports,
     )
     for case, ready_case, outcome in zip(cases, ready, outcomes, strict=True):
-        if flags.references and outcome.state == "finished":
+        if outcome.state == "finished":
             from adalayers.measures.references import add_references  # scikit-learn, which takes a second
 
             add_references(case.folder, case.prepared.task, ready_case.data, flags.references)

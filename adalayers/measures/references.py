@@ -41,11 +41,11 @@ def add_references(folder: Folder, task: Task, data: TrialData, wanted: Sequence
         folder: The study's.
         task: Its texts and labels.
         data: The same examples with their hidden states.
-        wanted: Names of `REFERENCES`; those that the task has none of are left out.
+        wanted: Names of `REFERENCES`; those that the task has none of are left out. Without any the page has no row.
     """
     key = {"data": data.provenance.splits, "backbone": data.provenance.backbone.fingerprint}
     there = read_references(folder, key)
-    rows = {name: there[name] if name in there else _scores(name, task, data) for name in wanted}
+    rows = {name: (there or {}).get(name) or _scores(name, task, data) for name in wanted}
     if rows != there:
         write_references(folder, key, {name: scores for name, scores in rows.items() if scores})
 

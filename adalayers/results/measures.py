@@ -59,18 +59,18 @@ def write_references(folder: Folder, key: Mapping[str, Any], rows: Mapping[str, 
     folder.write_json(MEASURES, {**_document(folder), "references": {"key": dict(key), "scores": dict(rows)}})
 
 
-def read_references(folder: Folder, key: Mapping[str, Any] | None = None) -> dict[str, Scores]:
-    """Return the scores of references that the file holds, by name; none where they are of another key."""
+def read_references(folder: Folder, key: Mapping[str, Any] | None = None) -> dict[str, Scores] | None:
+    """Return the scores of references that the file holds, by name; None where it holds no word, or of another key."""
     try:
         references = _document(folder)["references"]
         if key is not None and references["key"] != to_json(key):
-            return {}
+            return None
         return {
             str(name): {str(score): float(value) for score, value in scores.items() if value is not None}
             for name, scores in references["scores"].items()
         }
     except (ValueError, KeyError, TypeError, AttributeError):
-        return {}
+        return None
 
 
 def write_shared(folder: Folder, indices: Mapping[str, Sequence[int]]) -> None:

@@ -101,9 +101,9 @@ class Claim(Comparison):
 
     @property
     def within(self) -> float | None:
-        """What a page says that the size of the difference does not exceed: no less than its printed interval does."""
-        ends = [end for end in (self.at_most, self.low, self.high) if end is not None]
-        return None if self.at_most is None else max(map(abs, ends))
+        """What a page says that the size of the difference does not exceed: no less than its printed intervals do."""
+        ends = (self.at_most, self.low, self.high, self.examples_low, self.examples_high)
+        return None if self.at_most is None else max(abs(end) for end in ends if end is not None)
 
     @property
     def decided(self) -> bool:

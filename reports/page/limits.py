@@ -292,7 +292,7 @@ def truncated(evidence: Evidence) -> Rows | None:
         for split, cut in dataset.truncated.items()
     }
     shown = {split: share for split, share in shares.items() if share > TRUNCATED_SHARE}
-    return {"shares": shown} if shown else None
+    return {"shares": shown, "length": evidence.plan.data.max_length} if shown else None
 
 
 def as_read(evidence: Evidence) -> Rows | None:

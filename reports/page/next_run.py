@@ -13,6 +13,7 @@ from adalayers.comparisons import FIRST, IMPORTANCES_NAMED_FROM
 from reports.evidence.claims import Claim
 from reports.evidence.evidence import Evidence
 from reports.evidence.planning import MOST_SEEDS, seeds_for
+from reports.page.finding import under_trained
 from reports.page.limits import too_coarse
 from reports.reading.frames import numbers
 from reports.tables.arms import confirmed
@@ -22,7 +23,7 @@ OWN_SPREAD_FROM = 6
 OTHER_SEEDS = 1000
 """How far from this study's the seeds lie that are named for another."""
 
-Kind = Literal["none", "unfinished", "decided", "waits", "six", "examples", "too many", "seeds"]
+Kind = Literal["none", "unfinished", "longer", "decided", "waits", "six", "examples", "too many", "seeds"]
 
 
 @dataclass(frozen=True)
@@ -30,8 +31,9 @@ class Next:
     """The next run.
 
     Attributes:
-        kind: What it is for: `unfinished`, `waits` (for trials that failed, or have not run), `six` seeds, more
-            `examples`, `too many` seeds for a plan, more `seeds`; `decided`: a second witness is all that is left.
+        kind: What it is for: `unfinished`, `longer` training, `waits` (for trials that failed, or have not run), `six`
+            seeds, more `examples`, `too many` seeds for a plan, more `seeds`; `decided`: a second witness is all that
+            is left.
         command: "" where there is none.
         minutes: What it trains, one trial after the other; None where nothing says.
         seeds: How many of each arm it plans.
@@ -64,6 +66,10 @@ def next_run(evidence: Evidence) -> Next:
         return Next("unfinished", _again(command))
     search, searched = _search(evidence, command)
     told = Next("none", effect=plan.smallest_effect, search=search, searched=searched)
+    if late := under_trained(evidence):
+        longer = changed(command, epochs=str(4 * late[1]), label="longer")
+        minutes = _minutes(evidence, plan.seeds, new=True)
+        return replace(told, kind="longer", command=longer, minutes=minutes and 4 * minutes)
     claims = evidence.planned
     open_ = [claim for claim in claims if not claim.decided]
     if not open_:

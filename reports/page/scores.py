@@ -85,16 +85,20 @@ def _row(claim: Claim, scores: Sequence[float], evidence: Evidence, n: int = 0) 
 
 
 def _scale(evidence: Evidence) -> Sequence[tuple[str, float]]:
-    """Return what scores are measured by: the references that the study measured, else the trivial model."""
+    """Return what scores are measured by: the references that a study has, the trivial model in older ones."""
     score = f"{evidence.split}/{evidence.plan.metric}"
-    references = read_references(evidence.loaded.folder).items()
+    references = read_references(evidence.loaded.folder)
     told = {
         **REFERENCES,
         "majority": "no entity anywhere" if evidence.tokens else "one answer to all examples",
     }
-    rows = [(told.get(name, name), scores[score]) for name, scores in references if score in scores]
+    rows = [
+        (told.get(name, name), scores[score])
+        for name, scores in (references or {}).items()
+        if score in scores
+    ]
     trivial = evidence.environment.dataset.baseline.get(evidence.split)
-    return rows or ([] if trivial is None else [(told["majority"], trivial)])
+    return rows if references is not None or trivial is None else [(told["majority"], trivial)]
 
 
 def _grid(evidence: Evidence) -> Mapping[str, Any]:

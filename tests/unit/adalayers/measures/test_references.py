@@ -133,3 +133,5 @@ def test_a_live_study_has_no_probe_and_none_leaves_all_out(ready, world, tmp_pat
     prepared = prepare(DataRequest(str(world["backbone"]), str(world["dataset"])))
     add_references(Folder(tmp_path), prepared.task, prepared.data("live"), ("majority", "linear-probe"))
     assert set(read_references(Folder(tmp_path))) == {"majority"}
+    add_references(Folder(tmp_path), prepared.task, prepared.data("live"), ())
+    assert read_references(Folder(tmp_path)) == {}

@@ -13,6 +13,7 @@ import pytest
 
 from adalayers.errors import BadInput
 from adalayers.results import files as results
+from adalayers.results.measures import write_references
 from reports import write_report
 from reports.__main__ import main
 from reports.evidence.claims import FIELDS
@@ -121,6 +122,13 @@ def test_extra_and_missing_columns(tmp_path):
     frame = frame.drop(columns=["mix/entropy", "config/mix_lr", "parameters", "seconds", "best_epoch"])
     frame.assign(note="by hand").to_csv(tmp_path / results.TRIALS, index=False)
     assert all(text.startswith("# ") for text in pages(Evidence(load(place))))
+
+
+def test_a_study_without_references_has_no_row_for_scale(tmp_path):
+    place = MadeUp(seeds=2, search=0, evaluations=2).write(tmp_path)
+    assert "for scale" in page(Evidence(load(place))).lower()
+    write_references(place, {}, {})
+    assert "for scale" not in page(Evidence(load(place))).lower()
 
 
 def test_half_a_character_ends_in_a_page_and_a_number_beyond_all_floats_is_named(tmp_path, undrawn):
