@@ -9,8 +9,13 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
+from adalayers.tensors import ragged
 from adalayers.tensors.dropout import Dropout
 from adalayers.tensors.members import linear
+
+DRAWN = 16
+"""On a CPU what drops out of the weights of a shorter sequence is drawn for so many keys: a trial of an earlier version
+is repeated with the same draws."""
 
 
 class SelfAttention(nn.MultiheadAttention):
@@ -48,5 +53,8 @@ class SelfAttention(nn.MultiheadAttention):
         if real is not None:
             scores = scores.masked_fill(~real, -math.inf)
         weights = scores.softmax(dim=-1)
+        time = weights.shape[-1]
+        if not ragged.on_gpu(weights.device) and time < DRAWN:
+            weights = functional.pad(weights, (0, DRAWN - time))
         dropped = self.drop_out(weights.view(*members, -1, *weights.shape[1:]))
-        return torch.matmul(dropped.view(weights.shape), values)
+        return torch.matmul(dropped.view(weights.shape)[..., :time], values)
