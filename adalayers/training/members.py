@@ -153,7 +153,7 @@ class Members:
         trial = self._first
         model = trial.model.train()
         batch = trial.data.splits[TRAIN].batch(examples[0], model.live(), trial.device)
-        own = trial.data.kind.loss(outputs(model, batch), batch.labels)
+        own = self._losses(outputs(model, batch), batch.labels)
         counted = to_device(torch.from_numpy(shares(trial, batch.rows, whole[0])), trial.device)
         return (own * counted).sum().unsqueeze(0), model.fusion.penalty()
 
@@ -163,8 +163,12 @@ class Members:
         with reduced(self._first.device):
             given = self.model.forward(values, batches)
         labels, counted = (batches.by_member(batches.numbers[name]) for name in ("labels", "shares"))
-        own = self._first.data.kind.loss(given.flatten(0, 1), labels.expand(given.shape[:2]).flatten())
+        own = self._losses(given.flatten(0, 1), labels.expand(given.shape[:2]).flatten())
         return (own.view(given.shape[:2]) * counted).sum(1), self.model.fusion.penalties()
+
+    def _losses(self, given: Tensor, labels: Tensor) -> Tensor:
+        """Return the loss of each example, of whichever member."""
+        return self._first.data.kind.loss(given, labels)
 
     def _predict(self, name: str) -> Iterator[None]:
         split = self._first.data.splits[name]

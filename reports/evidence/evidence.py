@@ -134,7 +134,7 @@ class Evidence:
         ranks = isinstance(metric(self.plan.metric), RankMetric)
         alike = [] if ranks else predicted.one_answer(predictions, list(rows["trial_id"]), self.split)
         nothing = rows["trial_id"].isin(alike)
-        if bounds(self.plan.metric) is not None:
+        if (limits := bounds(self.plan.metric)) is not None and limits[1] > 0:
             nothing |= numbers(rows, f"{self.split}/{self.plan.metric}") == 0
         share = nothing.groupby(rows["arm"]).mean()
         return [arm for arm in self.scores if share[arm] >= 0.5]

@@ -4,6 +4,7 @@ import itertools
 import json
 import re
 from collections.abc import Callable
+from dataclasses import asdict
 
 import numpy as np
 import pytest
@@ -11,6 +12,7 @@ from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 
 from adalayers.results.measures import Measured, write_measures
+from adalayers.study import Factor
 from reports.evidence.evidence import Evidence
 from reports.page.cover import Cover, CoverEntry, across_cases
 from reports.page.details import Details
@@ -81,13 +83,9 @@ def odd_names(made: MadeUp) -> None:
     made.study["request"]["factors"][0]["label"] = "$a_{b|"
 
 
-def no_groups(made: MadeUp) -> None:
-    del made.study["request"]["arms"]
-
-
 def three_factors(made: MadeUp) -> None:
     """The core at two more values of a third factor, of which one is not numeric."""
-    made.study["request"]["factors"].append({"name": "positions", "label": "order", "scale": "choice"})
+    made.study["request"]["factors"].append(asdict(Factor("positions", "order", scale="choice")))
     for arm in made.arms:
         arm["config"]["positions"] = arm["config"].get("alpha", 0) > 5
     for row in made.trials:
@@ -127,13 +125,10 @@ CHANGES: dict[str, Callable[[MadeUp], object]] = {
     "all censored": all_censored,
     "no learned mix": no_learned_mix,
     "odd names": odd_names,
-    "no groups": no_groups,
     "three factors": three_factors,
     "toy fusion": toy_fusion,
     "toys alone": toys_alone,
     "one seed": lambda made: [made.trials.remove(row) for row in [*made.trials] if row["seed"] == 2],
-    "no study": lambda made: made.study.clear(),
-    "a factor twice": lambda made: made.study["request"]["factors"].extend(made.study["request"]["factors"]),
     "a score beyond squares": lambda made: made.of("uniform")[0].update({"test/matthews": 1e308}),
 }
 STUDIES: dict[str, Callable[[], MadeUp]] = {
@@ -146,8 +141,7 @@ STUDIES: dict[str, Callable[[], MadeUp]] = {
 }
 UNLIKE = {
     *("factorial no history", "factorial all censored", "factorial no learned mix", "factorial odd names"),
-    *("factorial no groups", "factorial three factors", "factorial toys alone", "factorial no study"),
-    *("factorial a factor twice", "factorial a score beyond squares"),
+    *("factorial three factors", "factorial toys alone", "factorial a score beyond squares"),
     *(
         f"{study} {change}"
         for study in STUDIES
