@@ -52,13 +52,15 @@ def check_uri(uri: str) -> None:
     Raises:
         BadInput: It is none, a folder, or names a database of which nothing would stay.
     """
-    why = ""
+    why, path = "", SQLITE.match(uri)
     try:
         if urlsplit(uri).scheme in ("", "file") and uri not in ("none", "databricks"):
             allowed = os.environ.get("MLFLOW_ALLOW_FILE_STORE", "").lower() in ("true", "1")
             why = "" if allowed else "a folder, which MLflow takes where MLFLOW_ALLOW_FILE_STORE=true alone"
-        elif uri.startswith("sqlite") and ((path := SQLITE.match(uri)) is None or path["path"] == ":memory:"):
+        elif uri.startswith("sqlite") and (path is None or path["path"] == ":memory:"):
             why = "which is gone with the process"
+        elif path and os.path.isdir(path["path"]):  # SQLAlchemy would try for minutes
+            why = "a folder"
     except ValueError as error:
         why = str(error)
     if why:

@@ -326,7 +326,7 @@ def test_sync_survives_missing_history_and_names_a_folder_that_is_none(folder, u
         ("sqlite://", "gone with the process"),
         ("sqlite:///", "gone with the process"),
         ("sqlite:///:memory:", "gone with the process"),
-        ("sqlite:///{folder}", "see that it is a database of MLflow's"),
+        ("sqlite:///{folder}", "a folder; give --tracking-uri"),
         ("./mlruns", "`mlflow migrate-filestore`"),
         ("file:///{folder}", "where MLFLOW_ALLOW_FILE_STORE=true"),
     ],
