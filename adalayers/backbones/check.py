@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import functools
+import itertools
 import json
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
@@ -84,6 +85,8 @@ def _tried(config: Any) -> Family:
         alone = states(ids[i : i + 1, :length], mask[i : i + 1, :length])
         if not all(_same(a[i, :length], b[0]) for a, b in zip(together, alone, strict=True)):
             raise BadInput("padding or the other texts of a batch change its hidden states")
+    if any(_same(a[mask.bool()], b[mask.bool()]) for a, b in itertools.pairwise(together)):
+        raise BadInput("two of its hidden states are the same")
     if encoder_decoder:
         return Family("encoder-decoder", final_norm)
     changed = ids.clone()

@@ -312,7 +312,14 @@ def max_length(config: Any, folder: Path) -> int:
     if isinstance(positions, int) and positions > 0:
         if config.model_type not in _OFFSET_POSITIONS:
             return positions
-        return positions - (getattr(config, "pad_token_id", None) or 0) - 1
+        pad = getattr(config, "pad_token_id", None)
+        if not isinstance(pad, int) or not 0 <= pad < positions - 1:
+            raise BadInput(
+                f"wanted pad_token_id in the config.json in {str(folder)!r} to be a whole number of at least 0 and "
+                f"below {positions - 1}, got {pad}; a {config.model_type!r} model counts its positions from there: "
+                "fix it, or fetch the model again"
+            )
+        return positions - pad - 1
     limit = (_json(folder / "tokenizer_config.json") or {}).get("model_max_length")
     # transformers writes 1e30 for a tokeniser without a limit.
     return int(limit) if isinstance(limit, int | float) and 0 < limit < UNLIMITED_TOKENS else UNLIMITED_TOKENS

@@ -43,11 +43,12 @@ def test_token_ids_beyond_the_embeddings(world, folder):
         prepare(DataRequest(str(folder), str(world["dataset"]), max_length=16))
 
 
-def test_no_id_of_padding_where_positions_count_from_it(tmp_path):
+@pytest.mark.parametrize("pad", [None, -1, 10_000])
+def test_no_id_of_padding_where_positions_count_from_it(tmp_path, pad):
     folder = tiny_backbone(tmp_path / "roberta", "roberta", layers=1)
-    says(folder, pad_token_id=None)
-    with pytest.raises(BadInput, match="wanted a backbone that reads tokens"):
-        load(resolve(str(folder)))
+    says(folder, pad_token_id=pad)
+    with pytest.raises(BadInput, match=rf"wanted pad_token_id in the config\.json.*got {pad}"):
+        resolve(str(folder))
 
 
 @pytest.mark.parametrize("family", ["gpt2", "llama"])

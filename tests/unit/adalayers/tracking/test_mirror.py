@@ -357,6 +357,25 @@ def test_a_link_in_the_place_of_the_lock_is_not_followed(tmp_path):
     assert (tmp_path / "notes.txt").read_text() == "mine"
 
 
+def test_a_user_s_own_active_run_is_left_alone(folder, uri, tmp_path, monkeypatch):
+    import mlflow
+
+    before = mlflow.get_tracking_uri()
+    monkeypatch.setenv("MLFLOW_TRACKING_URI", before)  # set_tracking_uri changes it, for other tests too
+    mlflow.set_tracking_uri(f"sqlite:///{tmp_path}/theirs.db")
+    try:
+        with mlflow.start_run() as theirs:
+            write_folder(folder, [row("t1")])
+            assert mirrored(uri, folder) == []
+            active = mlflow.active_run()
+            assert active is not None
+            assert active.info.run_id == theirs.info.run_id
+        assert mlflow.get_run(theirs.info.run_id).data.metrics == {}
+    finally:
+        mlflow.set_tracking_uri(before)
+    assert sorted(runs(uri)[1]) == ["t1"]
+
+
 def test_long_histories_are_thinned_and_long_batches_split(folder, uri):
     steps = np.arange(5000)
     long = pd.DataFrame({"trial_id": "t1", "step": steps, "lr": 1e-3, "val/f1": np.nan})
