@@ -426,9 +426,10 @@ def parse_overrides(assignments: list[str] | tuple[str, ...]) -> Settings:
 def _class_for(values: Settings, fusion: str) -> type[TrialConfig]:
     """Return the configuration of `values`, taking the method's name out of them; `fusion` where they have none."""
     kind = config_class(values.pop("fusion", fusion))
+    hints = _hints(kind)
     for name in values:
-        if name not in _hints(kind):
-            raise unknown("hyperparameter", name, _hints(kind))
+        if name not in hints:
+            raise unknown("hyperparameter", name, hints)
     return kind
 
 

@@ -73,8 +73,9 @@ def trainable(
             return
         _leave_out_imports()  # before its data come: those must be collected
         torch.set_num_threads(resources.threads)
-        Heartbeat(Folder(jobs[0].work), resources.hang_minutes)()  # hidden states may be far away
-        run_in_study(jobs, ray.get(data[jobs[0].case]), resources)
+        heartbeat = Heartbeat(Folder(jobs[0].work), resources.hang_minutes)
+        heartbeat()  # hidden states may be far away
+        run_in_study(jobs, ray.get(data[jobs[0].case]), resources, heartbeat)
         return
     names = [*hyperparameters(), *DATA_KEYS, "seed"]
     for key in config:
@@ -90,13 +91,16 @@ def trainable(
     train(trial, pool, seed=config.get("seed", 0), device=_device(), on_evaluation=on_evaluation)
 
 
-def run_in_study(jobs: Sequence[TrialJob], data: TrialData, resources: Resources) -> None:
+def run_in_study(
+    jobs: Sequence[TrialJob], data: TrialData, resources: Resources, heartbeat: Heartbeat
+) -> None:
     """Train trials of a study in turn, as `trainable` says; what each did is left in its folder, failures included.
 
     Args:
         jobs: What to train, with the folder of each.
         data: Of their case.
         resources: Of the study.
+        heartbeat: Of the first job, for all.
 
     Raises:
         MemoryError: Or another error of memory, where there are several jobs: fewer may fit.
@@ -107,7 +111,7 @@ def run_in_study(jobs: Sequence[TrialJob], data: TrialData, resources: Resources
         if isinstance(split.features, LiveFeatures):
             split.features.shared = len(jobs) > 1
     drop_resident_but_of([split.features for split in data.splits.values()])
-    shared = _Shared(Heartbeat(Folder(jobs[0].work), resources.hang_minutes), alone=len(jobs) == 1)
+    shared = _Shared(heartbeat, alone=len(jobs) == 1)
     trials = [_trial(job, data, resources, shared) for job in jobs]
     try:
         in_turn(trials, shared.clock, Together(on_batch=shared.heartbeat))

@@ -70,7 +70,7 @@ def test_a_trial_is_the_same_alone_and_after_others_in_one_process(tmp_path):
             work.write_bytes(PROGRESS, b"null")  # damage, which is replaced
         settings = config(**changes)
         job = TrialJob(trial_id=name, stage="confirm", arm="", seed=3, config=settings, work=work.uri)
-        run_in_study([job], data, Resources())
+        run_in_study([job], data, Resources(), lambda: None)
         note = work.read_sealed(PROGRESS)
         note["row"].pop("seconds", None)
         return note

@@ -67,7 +67,7 @@ def ran(folder, names, **resources):
     configs = {name: LayerMixConfig(**{**SMALL, **MEMBERS[name]}) for name in names}
     own = {"stage": "confirm", "arm": "", "seed": 3}
     jobs = [TrialJob(trial_id=name, config=configs[name], work=places[name], **own) for name in names]
-    run_in_study(jobs, made_data(), Resources(**resources))
+    run_in_study(jobs, made_data(), Resources(**resources), lambda: None)
     notes = {name: Folder(folder / name).read_sealed(PROGRESS) for name in names}
     for note in notes.values():
         note["row"].pop("seconds", None)
