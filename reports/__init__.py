@@ -2,7 +2,7 @@
 
     words     numbers as text, labels
     render    templates (`templates/`), in which all text is escaped that is not Markdown already
-    reading   a results folder -> frames and the plan of the study, with all that is missing named
+    reading   a results folder -> frames and the request of the study, with all that is missing named
     tables    frames -> tidy frames
     evidence  claims and their statistics; all that pages rest on, computed once
     plots     tidy frames -> figures

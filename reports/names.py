@@ -31,12 +31,12 @@ VERDICTS = {BETTER: BETTER, WORSE: WORSE, SAME: "no difference", OPEN: "open", T
 """A verdict -> what tables and figures call it."""
 
 
-def arm(name: str, plan: RequestRecord) -> str:
+def arm(name: str, request: RequestRecord) -> str:
     """Return what an arm is called: its settings in symbols, and the mix in words."""
-    known = next((planned for planned in plan.arms if planned.name == name), PlannedArm(name))
+    known = next((planned for planned in request.arms if planned.name == name), PlannedArm(name))
     if known.words:
         return _cut(known.words)
-    fixed = {factor.name for factor in plan.factors if _levels(factor.name, plan) == 1}
+    fixed = {factor.name for factor in request.factors if _levels(factor.name, request) == 1}
     pieces: list[str] = []
     plain = False
     for token in name.replace("uniform mix", "uniform").split(" "):
@@ -44,7 +44,7 @@ def arm(name: str, plan: RequestRecord) -> str:
         if equals and key.isidentifier() and value:
             if key in fixed and len(name.split(" ")) > 1:
                 continue
-            piece = _layer(value, known) if key == "layer" else setting(key, _number(value), plan)
+            piece = _layer(value, known) if key == "layer" else setting(key, _number(value), request)
             pieces, plain = [*pieces, piece], False
         elif plain:
             pieces[-1] += f" {_word(token, known)}"
@@ -57,9 +57,9 @@ def _cut(words: str) -> str:
     return words if len(words) <= LONGEST else f"{words[: LONGEST - 1]}…"
 
 
-def _levels(factor: str, plan: RequestRecord) -> int:
+def _levels(factor: str, request: RequestRecord) -> int:
     """Return how many levels the cells of the core have of a factor."""
-    return len({str(arm.levels.get(factor)) for arm in plan.arms if arm.role == "core"})
+    return len({str(arm.levels.get(factor)) for arm in request.arms if arm.role == "core"})
 
 
 def _layer(value: str, known: PlannedArm) -> str:
@@ -83,25 +83,27 @@ def _number(value: str) -> Any:
         return value
 
 
-def symbol(hyperparameter: str, plan: RequestRecord) -> str:
+def symbol(hyperparameter: str, request: RequestRecord) -> str:
     """Return what the head of a table calls a hyperparameter: a factor's label, else its name."""
-    return next((short(factor) for factor in plan.factors if factor.name == hyperparameter), hyperparameter)
+    return next(
+        (short(factor) for factor in request.factors if factor.name == hyperparameter), hyperparameter
+    )
 
 
-def with_meaning(hyperparameter: str, plan: RequestRecord) -> str:
+def with_meaning(hyperparameter: str, request: RequestRecord) -> str:
     """Return what a figure calls a hyperparameter: a factor with its meaning, else what it is in words."""
-    known = (factors.name(factor) for factor in plan.factors if factor.name == hyperparameter)
+    known = (factors.name(factor) for factor in request.factors if factor.name == hyperparameter)
     return next(known, labels.short(f"config/{hyperparameter}"))
 
 
-def setting(factor: str, value: Any, plan: RequestRecord) -> str:
+def setting(factor: str, value: Any, request: RequestRecord) -> str:
     """Return a level with its factor in symbols: "α = 64", "2,000 training examples"."""
     if factor == "mix" and value in OF_MIX:
         return OF_MIX[value]
-    known = next((item for item in plan.factors if item.name == factor), None)
+    known = next((item for item in request.factors if item.name == factor), None)
     if known is not None and known.condition and isinstance(value, int | float):
-        return f"{value:,.0f} {symbol(factor, plan)}"
-    return f"{WORDS.get(factor, symbol(factor, plan))} = {level(value)}"
+        return f"{value:,.0f} {symbol(factor, request)}"
+    return f"{WORDS.get(factor, symbol(factor, request))} = {level(value)}"
 
 
 def level(value: Any) -> str:
@@ -113,9 +115,9 @@ def level(value: Any) -> str:
     return "all layers" if value == "layers" else _cut(str(value).replace("-", " "))
 
 
-def otherwise(arm: PlannedArm, plan: RequestRecord) -> str:
+def otherwise(arm: PlannedArm, request: RequestRecord) -> str:
     """Return what an arm has otherwise than the control, in symbols; "" where it has nothing."""
-    control = next((other for other in plan.arms if other.name == plan.control), arm)
+    control = next((other for other in request.arms if other.name == request.control), arm)
     differs = {
         key: value
         for key, value in arm.config.items()
@@ -124,37 +126,37 @@ def otherwise(arm: PlannedArm, plan: RequestRecord) -> str:
     if arm.fusion != control.fusion:
         differs = {"fusion": arm.fusion, **differs}
     rounded = {key: float(f"{own:.3g}") if isinstance(own, float) else own for key, own in differs.items()}
-    return ", ".join(setting(key, value, plan) for key, value in rounded.items())
+    return ", ".join(setting(key, value, request) for key, value in rounded.items())
 
 
-def sides(claim: Comparison, plan: RequestRecord) -> tuple[str, str] | None:
+def sides(claim: Comparison, request: RequestRecord) -> tuple[str, str] | None:
     """Return the arm and its control where two arms are compared, also by the one level in which they differ.
 
     Not of a grid: there levels are compared, whatever cells there are of them.
     """
-    crossed = sum(_levels(factor.name, plan) > 1 for factor in plan.factors) > 1
+    crossed = sum(_levels(factor.name, request) > 1 for factor in request.factors) > 1
     if len(claim.weights) != 2 or claim.kind not in ("arm", "factor") or (claim.changes and crossed):
         return None
     control, arm = sorted(claim.weights, key=claim.weights.__getitem__)
     return arm, control
 
 
-def compared(claim: Comparison, plan: RequestRecord) -> str:
+def compared(claim: Comparison, request: RequestRecord) -> str:
     """Return what a comparison is called: "α = 64 instead of 1, at λ = 0.01"; of an arm and the control, the arm."""
-    own, control = sides(claim, plan) or (claim.arm, claim.control)
+    own, control = sides(claim, request) or (claim.arm, claim.control)
     if own:
-        return arm(own, plan) + (f" against {arm(control, plan)}" if control != plan.control else "")
-    condition = f", at {setting(claim.at.factor, claim.at.level, plan)}" if claim.at else ""
+        return arm(own, request) + (f" against {arm(control, request)}" if control != request.control else "")
+    condition = f", at {setting(claim.at.factor, claim.at.level, request)}" if claim.at else ""
     if len(claim.changes) == 1:
-        return f"{alternatives(claim.changes, plan)}{condition}"
-    changed = ", ".join(setting(change.factor, change.level, plan) for change in claim.changes)
+        return f"{alternatives(claim.changes, request)}{condition}"
+    changed = ", ".join(setting(change.factor, change.level, request) for change in claim.changes)
     return f"{changed} together"
 
 
-def alternatives(changes: Sequence[Change], plan: RequestRecord) -> str:
+def alternatives(changes: Sequence[Change], request: RequestRecord) -> str:
     """Return what levels of a factor with one reference are called: "α = 8 or 64 instead of 1"."""
     first, *others = changes
-    said = [setting(first.factor, first.level, plan), *(_of(first.factor, one.level) for one in others)]
+    said = [setting(first.factor, first.level, request), *(_of(first.factor, one.level) for one in others)]
     listed = f"{', '.join(said[:-1])} or {said[-1]}" if others else said[0]
     return f"{listed} instead of {_of(first.factor, first.reference)}"
 

@@ -96,29 +96,29 @@ class Share:
 
 
 def factorial() -> RequestRecord:
-    """Return the plan of a 4 x 3 factorial core with three arms outside it, as `alpha_lambda` has one."""
+    """Return the request of a 4 x 3 factorial core with three arms outside it, as `alpha_lambda` has one."""
     outside = {name: {} for name in ("published", "uniform", "last")}
-    return made_scores.plan({**made_scores.GRID, **outside}, smallest_effect=SD / 10)
+    return made_scores.request({**made_scores.GRID, **outside}, smallest_effect=SD / 10)
 
 
 def against_control(arms: int = 9, smallest: float = SD / 10) -> RequestRecord:
-    """Return the plan of so many arms, each against one control."""
-    return made_scores.plan([f"arm-{number}" for number in range(arms + 1)], smallest_effect=smallest)
+    """Return the request of so many arms, each against one control."""
+    return made_scores.request([f"arm-{number}" for number in range(arms + 1)], smallest_effect=smallest)
 
 
 RUNS = {"6, then 12": ((6, False), (12, False)), "until decided to 20, then 30": ((20, True), (30, True))}
 """Commands, one after the other: seeds, and whether until decided."""
 
 
-def judged(plan: RequestRecord, scores: np.ndarray, how: str) -> tuple[list[str], bool]:
+def judged(request: RequestRecord, scores: np.ndarray, how: str) -> tuple[list[str], bool]:
     """Return what commands decide of the primary comparisons, and whether an interval of another one leaves out 0.
 
     Arms that stop early are given all seeds: a comparison that was decided keeps its claim, whatever comes after.
 
     scores: [arms, seeds]
     """
-    names = [arm.name for arm in plan.arms]
-    error = planned_error(crossed=bool(crossed(plan)[0]))
+    names = [arm.name for arm in request.arms]
+    error = planned_error(crossed=bool(crossed(request)[0]))
     analyses: list[InterimAnalysis] = []
     for seeds, until_decided in RUNS[how]:
         while one := next_analysis(analyses, seeds, until_decided=until_decided, error=error):
@@ -130,10 +130,10 @@ def judged(plan: RequestRecord, scores: np.ndarray, how: str) -> tuple[list[str]
         return {
             place: paired(
                 np.array([planned.weights.get(name, 0.0) for name in names]) @ scores[:, :after],
-                plan.smallest_effect,
+                request.smallest_effect,
                 scale=1.0,
             )
-            for place, planned in enumerate(plan.comparisons)
+            for place, planned in enumerate(request.comparisons)
             if planned.primary == primary
         }
 
@@ -144,12 +144,12 @@ def judged(plan: RequestRecord, scores: np.ndarray, how: str) -> tuple[list[str]
 
 
 def of_equal_arms(
-    studies: int, plan: RequestRecord, draw: Draw, how: str, seed: int = 0
+    studies: int, request: RequestRecord, draw: Draw, how: str, seed: int = 0
 ) -> tuple[Share, Share]:
     """Return the shares of studies with a false claim, and with an interval without verdict that misses 0."""
     rng, false, missed = np.random.default_rng([seed, 1]), 0, 0
     for _ in range(studies):
-        verdicts, beyond = judged(plan, draw(rng, (len(plan.arms), 30)), how)
+        verdicts, beyond = judged(request, draw(rng, (len(request.arms), 30)), how)
         false, missed = false + bool({BETTER, WORSE} & {*verdicts}), missed + beyond
     return Share(false, studies), Share(missed, studies)
 
@@ -160,11 +160,11 @@ def of_effects(studies: int, sds: float, smallest: float, how: str, seed: int = 
     sds, smallest: by how much, and the smallest effect, in SDs of a difference
     """
     rng, false, found, sd = np.random.default_rng([seed, 7]), 0, 0, math.sqrt(2) * SD
-    plan = against_control(smallest=smallest * sd)
+    request = against_control(smallest=smallest * sd)
     for _ in range(studies):
         scores = normal(rng, (10, 30))
         scores[1:] += sds * sd
-        verdicts, _ = judged(plan, scores, how)
+        verdicts, _ = judged(request, scores, how)
         false += WORSE in verdicts or (sds >= smallest and SAME in verdicts)
         found += verdicts.count(BETTER)
     return Share(false, studies), Share(found, 9 * studies)
@@ -176,9 +176,9 @@ def of_effects(studies: int, sds: float, smallest: float, how: str, seed: int = 
 def of_pool(studies: int, scores: np.ndarray, how: str, smallest: float, seed: int = 0) -> Share:
     """Return the share of studies with a false claim, of four arms whose trials are drawn from one configuration's."""
     rng, false = np.random.default_rng([seed, 9]), 0
-    plan = against_control(3, smallest)
+    request = against_control(3, smallest)
     for _ in range(studies):
-        verdicts, _ = judged(plan, rng.permutation(scores)[: 4 * 30].reshape(4, 30), how)
+        verdicts, _ = judged(request, rng.permutation(scores)[: 4 * 30].reshape(4, 30), how)
         false += bool({BETTER, WORSE} & {*verdicts})
     return Share(false, studies)
 
@@ -195,7 +195,7 @@ def of_page(folder: Path, studies: int, seed: int = 0) -> list[str] | None:
         return None
     shared = sorted(set.intersection(*(set(claim.values) for claim in free)))
     differences = np.array([[claim.values[seed] for claim in free] for seed in shared])
-    n, smallest = max(claim.n for claim in free), evidence.plan.smallest_effect or 0.0
+    n, smallest = max(claim.n for claim in free), evidence.request.smallest_effect or 0.0
     covariance, means = np.atleast_2d(np.cov(differences, rowvar=False)), differences.mean(axis=0)
     rng = np.random.default_rng([seed, 11])
 
@@ -287,8 +287,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
 def _equal(studies: int) -> None:
     print_row("equal arms", "run", "a false verdict", "a false interval without verdict", head=True)
     designs = {"4 x 3 core, 3 outside": factorial(), "9 arms, a control": against_control()}
-    for (design, plan), (name, draw), how in itertools.product(designs.items(), KINDS.items(), RUNS):
-        print_row(f"{design}: {name}", how, *map(str, of_equal_arms(studies, plan, draw, how)))
+    for (design, request), (name, draw), how in itertools.product(designs.items(), KINDS.items(), RUNS):
+        print_row(f"{design}: {name}", how, *map(str, of_equal_arms(studies, request, draw, how)))
 
 
 def _effects(studies: int) -> None:

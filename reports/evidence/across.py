@@ -45,8 +45,8 @@ class Case:
     evidence: Evidence
 
     @property
-    def plan(self) -> RequestRecord:
-        return self.evidence.plan
+    def request(self) -> RequestRecord:
+        return self.evidence.request
 
     @property
     def study(self) -> StudyFile:
@@ -55,7 +55,7 @@ class Case:
     @property
     def sort(self) -> tuple[str, str]:
         """Metric and split: what cases must share for their effects to be of one kind."""
-        return self.plan.metric, self.evidence.split
+        return self.request.metric, self.evidence.split
 
     @property
     def began(self) -> tuple[bool, str, str]:
@@ -72,7 +72,7 @@ class Case:
     def seen(self, weights: Mapping[str, float]) -> Claim:
         """Return what the last analysis of the case sees of a comparison of its arms; without one, all there is."""
         evidence = self.evidence
-        lost = tables.without_score(evidence.trials, self.plan)
+        lost = tables.without_score(evidence.trials, self.request)
         family = Family(lambda _: evidence.scores, None, lost, evidence.answers)
         metric, split = self.sort
         claim = Claim(weights=dict(weights), metric=metric, split=split)
@@ -149,7 +149,7 @@ def _effects(cases: Sequence[Case]) -> list[AcrossClaim]:
     """Return the primary comparisons that all cases of one sort share: their means, then their differences."""
     means, differences = [], []
     for of_sort in _groups(cases, lambda case: case.sort):
-        planned = [{item.key: item for item in case.plan.comparisons if item.primary} for case in of_sort]
+        planned = [{item.key: item for item in case.request.comparisons if item.primary} for case in of_sort]
         for key in planned[0]:
             if all(key in own for own in planned):
                 effects = [(case, own[key]) for case, own in zip(of_sort, planned, strict=True)]
@@ -166,9 +166,9 @@ def _scores(cases: Sequence[Case]) -> list[AcrossClaim]:
         for case in others:
             if case.trained_on == first.trained_on:
                 continue
-            control, own = case.plan.control, {arm.name for arm in case.plan.arms}
-            pairs = {control: first.plan.control}
-            pairs |= {arm.name: arm.name for arm in first.plan.arms if arm.name in own - {control}}
+            control, own = case.request.control, {arm.name for arm in case.request.arms}
+            pairs = {control: first.request.control}
+            pairs |= {arm.name: arm.name for arm in first.request.arms if arm.name in own - {control}}
             for arm, other in pairs.items():
                 if arm and other:
                     score = Comparison(arm=arm, control=other, weights={arm: 1.0}, primary=arm == control)
@@ -198,7 +198,7 @@ def _seen(what: What, parts: Sequence[tuple[Case, Comparison]], factors: Sequenc
         shared = set.intersection(*({*one.values} for one in seen))
         samples = [[sum(one.values[seed] for one in seen) for seed in sorted(shared)]]
     n, withheld = min(map(len, samples)), any(one.withheld for one in seen)
-    estimate, effects = None, [case.plan.smallest_effect for case in cases]
+    estimate, effects = None, [case.request.smallest_effect for case in cases]
     if n >= FIRST and not withheld and all(case.evidence.analyses for case in cases):
         smallest, scale = None if None in effects else min(filter(None, effects), default=0.0), max(scores)
         estimate = (

@@ -139,7 +139,7 @@ Values = Mapping[str, Mapping[int, float]]
 
 def claims(
     trials: pd.DataFrame,
-    plan: RequestRecord,
+    request: RequestRecord,
     analyses: Sequence[InterimAnalysis],
     answers: prediction_hashes.PredictionHashes,
     error: float,
@@ -148,22 +148,22 @@ def claims(
 
     Args:
         trials: Rows of `trials.csv`.
-        plan: The study's.
+        request: The study's.
         analyses: All that were made, in order.
         answers: As from `prediction_hashes.answers`.
         error: Of all planned analyses (`interim_analyses.planned_error`).
     """
-    split = tables.score_split(trials, plan)
-    values = tables.values(trials, f"{split}/{plan.metric}")
-    family = Family(lambda _: values, plan.smallest_effect, tables.without_score(trials, plan), answers)
-    named = [Claim(**vars(planned), metric=plan.metric, split=split) for planned in plan.comparisons]
+    split = tables.score_split(trials, request)
+    values = tables.values(trials, f"{split}/{request.metric}")
+    family = Family(lambda _: values, request.smallest_effect, tables.without_score(trials, request), answers)
+    named = [Claim(**vars(planned), metric=request.metric, split=split) for planned in request.comparisons]
     return family.claims(named, analyses, error)
 
 
 def contrasts(
     trials: pd.DataFrame,
     best: BestSoFar,
-    plan: RequestRecord,
+    request: RequestRecord,
     analyses: Sequence[InterimAnalysis],
     error: float,
 ) -> list[Claim]:
@@ -173,8 +173,8 @@ def contrasts(
     Their verdicts are `higher`, `lower` or `not enough evidence`: neither measure has a good direction
     or a smallest effect of interest. No study stops by them, so they are of the last analysis.
     """
-    entropies, learned = tables.values(trials, "mix/entropy"), {*tables.learning_arms(trials, plan)}
-    named = [Claim(**vars(planned), metric="", split="val") for planned in plan.comparisons]
+    entropies, learned = tables.values(trials, "mix/entropy"), {*tables.learning_arms(trials, request)}
+    named = [Claim(**vars(planned), metric="", split="val") for planned in request.comparisons]
     found = [
         *Family(lambda _: entropies).claims(
             [replace(claim, metric=ENTROPY) for claim in named if claim.arms <= learned], analyses[-1:], error

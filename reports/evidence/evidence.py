@@ -40,7 +40,7 @@ class Evidence:
     loaded: Loaded
 
     @property
-    def plan(self) -> RequestRecord:
+    def request(self) -> RequestRecord:
         return self.loaded.study.request
 
     @property
@@ -59,7 +59,7 @@ class Evidence:
     @property
     def published(self) -> tuple[Published, ...]:
         """What was published for arms, where the study names any."""
-        return self.loaded.study.request.published
+        return self.request.published
 
     @property
     def history(self) -> pd.DataFrame:
@@ -79,7 +79,7 @@ class Evidence:
 
     @cached_property
     def split(self) -> str:
-        return tables.score_split(self.trials, self.plan)
+        return tables.score_split(self.trials, self.request)
 
     @property
     def split_name(self) -> str:
@@ -88,27 +88,27 @@ class Evidence:
     @property
     def scored(self) -> AxisLabel:
         """What axes call the score that arms are compared by: "test accuracy (share correct, 0 to 1)"."""
-        return label(f"{self.split}/{self.plan.metric}")
+        return label(f"{self.split}/{self.request.metric}")
 
     @property
     def chosen(self) -> AxisLabel:
         """What axes call the score that chooses, that of validation."""
-        return label(f"val/{self.plan.metric}")
+        return label(f"val/{self.request.metric}")
 
     @cached_property
     def arms(self) -> pd.DataFrame:
-        return tables.arms(self.trials, self.plan)
+        return tables.arms(self.trials, self.request)
 
     @cached_property
     def core(self) -> pd.DataFrame:
-        return tables.core(self.arms, self.plan)
+        return tables.core(self.arms, self.request)
 
     @cached_property
     def grid_factors(self) -> tuple[Factor, ...]:
         """The factors in which cells of the core differ, where there are several: a page shows them as a grid."""
         varied = [
             factor
-            for factor in self.plan.factors
+            for factor in self.request.factors
             if column(factor.name) in self.core and len(levels(self.core[column(factor.name)])) > 1
         ]
         return tuple(varied) if len(varied) > 1 else ()
@@ -116,13 +116,13 @@ class Evidence:
     @cached_property
     def lines(self) -> tuple[str, ...]:
         """The names of the core's lines, in order: their places are their colours."""
-        ordered = in_order(self.core, self.plan.factors[1:] or self.plan.factors)
+        ordered = in_order(self.core, self.request.factors[1:] or self.request.factors)
         return tuple(dict.fromkeys(ordered["line"]))
 
     @cached_property
     def scores(self) -> dict[str, dict[int, float]]:
         """Arm -> its scores by seed, on the split that arms are compared on."""
-        return tables.values(self.trials, f"{self.split}/{self.plan.metric}")
+        return tables.values(self.trials, f"{self.split}/{self.request.metric}")
 
     @cached_property
     def learned_nothing(self) -> list[str]:
@@ -131,11 +131,11 @@ class Evidence:
         What ranks examples may rank them well and still give one answer.
         """
         rows, predictions = tables.confirmed(self.trials), self.loaded.predictions
-        ranks = isinstance(metric(self.plan.metric), RankMetric)
+        ranks = isinstance(metric(self.request.metric), RankMetric)
         alike = [] if ranks else predicted.one_answer(predictions, list(rows["trial_id"]), self.split)
         nothing = rows["trial_id"].isin(alike)
-        if (limits := bounds(self.plan.metric)) is not None and limits[1] > 0:
-            nothing |= numbers(rows, f"{self.split}/{self.plan.metric}") == 0
+        if (limits := bounds(self.request.metric)) is not None and limits[1] > 0:
+            nothing |= numbers(rows, f"{self.split}/{self.request.metric}") == 0
         share = nothing.groupby(rows["arm"]).mean()
         return [arm for arm in self.scores if share[arm] >= 0.5]
 
@@ -151,17 +151,17 @@ class Evidence:
     @cached_property
     def over_seeds(self) -> list[claiming.Claim]:
         """The claims, without the interval over examples too, which decides nothing."""
-        return claiming.claims(self.trials, self.plan, self.analyses, self.answers, self.error)
+        return claiming.claims(self.trials, self.request, self.analyses, self.answers, self.error)
 
     @cached_property
     def error(self) -> float:
         """The error of all planned analyses."""
-        return planned_error(crossed=bool(omnibus.crossed(self.plan)[0]))
+        return planned_error(crossed=bool(omnibus.crossed(self.request)[0]))
 
     @cached_property
     def omnibus(self) -> list[omnibus.Omnibus]:
         """Which factors matter as wholes, where a study crosses them completely."""
-        return omnibus.omnibus(self.plan, self.scores, self.split, self.analyses)
+        return omnibus.omnibus(self.request, self.scores, self.split, self.analyses)
 
     @cached_property
     def _examples(self) -> tuple[dict[int, resampling.Variance], list[str]]:
@@ -169,7 +169,7 @@ class Evidence:
         return resampling.example_variances(
             self.loaded.predictions,
             self.trials,
-            self.plan,
+            self.request,
             self.split,
             [(claim.weights, claim.values) for claim in self.over_seeds],
             labels,
@@ -230,7 +230,7 @@ class Evidence:
         """Place of a claim -> the variance of its difference over draws of examples, where that can be had."""
         variances = {index: variance.mean for index, variance in self._examples[0].items()}
         if self.split == "val":  # on whose very examples a search chose its best
-            searched = {arm.name for arm in self.plan.arms if arm.role in ("best", "tuned")}
+            searched = {arm.name for arm in self.request.arms if arm.role in ("best", "tuned")}
             of_others = {index for index, claim in enumerate(self.over_seeds) if not claim.arms & searched}
             variances = {index: variances[index] for index in variances.keys() & of_others}
         return variances
@@ -249,7 +249,7 @@ class Evidence:
         """Arm -> its comparison with another arm, the first that is planned, as pages list them: the best arm first."""
         found: dict[str, claiming.Claim] = {}
         for claim in sorted(self.claims, key=lambda claim: not claim.primary):
-            if arms := names.sides(claim, self.plan):
+            if arms := names.sides(claim, self.request):
                 found.setdefault(arms[0], claim)
         means = self.arms.set_index("arm")["mean"].fillna(-math.inf)
         return {
@@ -285,16 +285,16 @@ class Evidence:
     @cached_property
     def convergence(self) -> pd.DataFrame:
         """The step of convergence of each arm."""
-        return convergence.convergence(self.best_so_far, self.trials, self.plan)
+        return convergence.convergence(self.best_so_far, self.trials, self.request)
 
     @cached_property
     def best_so_far(self) -> BestSoFar:
         """The best validation score so far of every confirmed trial."""
-        return convergence.best_so_far(self.trials, self.history, self.plan.metric, self.baseline)
+        return convergence.best_so_far(self.trials, self.history, self.request.metric, self.baseline)
 
     @cached_property
     def contrasts(self) -> list[claiming.Claim]:
-        return claiming.contrasts(self.trials, self.best_so_far, self.plan, self.analyses, self.error)
+        return claiming.contrasts(self.trials, self.best_so_far, self.request, self.analyses, self.error)
 
     @cached_property
     def analyses(self) -> list[InterimAnalysis]:
@@ -305,7 +305,7 @@ class Evidence:
 
     @cached_property
     def search(self) -> pd.DataFrame:
-        return tables.search(self.trials, self.plan)
+        return tables.search(self.trials, self.request)
 
     @property
     def searches(self) -> int:
@@ -315,7 +315,7 @@ class Evidence:
 
     @cached_property
     def rates(self) -> pd.DataFrame:
-        return rates.rates(self.trials, self.plan)
+        return rates.rates(self.trials, self.request)
 
     @cached_property
     def space(self) -> list[Domain]:
@@ -324,7 +324,7 @@ class Evidence:
 
     @cached_property
     def points(self) -> pd.DataFrame:
-        return importances.search_points(self.trials, self.plan, self.space)
+        return importances.search_points(self.trials, self.request, self.space)
 
     @cached_property
     def edges(self) -> list[ranges.Edge]:
@@ -334,7 +334,9 @@ class Evidence:
         return [
             edge
             for search in study.request.spaces or [""]
-            for edge in ranges.edges(self.trials, self.plan, domains(study, search), grid=grid, search=search)
+            for edge in ranges.edges(
+                self.trials, self.request, domains(study, search), grid=grid, search=search
+            )
         ]
 
     # Mix weights by layer
@@ -370,12 +372,12 @@ class Evidence:
     @cached_property
     def variants(self) -> pd.DataFrame:
         """What trained models lose with something taken away."""
-        return variants.score_changes(self.loaded.evaluations, self.trials, self.plan, self.baseline)
+        return variants.score_changes(self.loaded.evaluations, self.trials, self.request, self.baseline)
 
     @cached_property
     def costs(self) -> pd.DataFrame:
         """What each arm costs."""
-        return costs.by_arm(self.trials, self.plan, self.split)
+        return costs.by_arm(self.trials, self.request, self.split)
 
     # Predictions
 
@@ -406,7 +408,7 @@ class Evidence:
     def shown_arms(self) -> dict[str, str]:
         """Confirmed trial -> its arm, for the control and the arm that is best on validation."""
         confirmed = tables.confirmed(self.trials)
-        names = [arm for arm in dict.fromkeys((self.plan.control, self.best_arm)) if arm]
+        names = [arm for arm in dict.fromkeys((self.request.control, self.best_arm)) if arm]
         rows = confirmed[confirmed["arm"].isin(names)]
         return dict(zip(rows["trial_id"].astype(str), rows["arm"].astype(str), strict=True))
 

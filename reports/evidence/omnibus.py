@@ -49,20 +49,20 @@ class Omnibus(Claim):
         return {**super().as_json(), "arm": " x ".join(self.factors), "control": None}
 
 
-def crossed(plan: RequestRecord) -> tuple[tuple[str, ...], dict[tuple[Any, ...], str]]:
+def crossed(request: RequestRecord) -> tuple[tuple[str, ...], dict[tuple[Any, ...], str]]:
     """Return the factors that a study crosses completely, and levels -> arm; none where it does not."""
-    cells = {arm.name: arm.levels for arm in plan.arms if arm.role == "core"}
-    return crossing(cells, [factor.name for factor in plan.factors])
+    cells = {arm.name: arm.levels for arm in request.arms if arm.role == "core"}
+    return crossing(cells, [factor.name for factor in request.factors])
 
 
 def omnibus(
-    plan: RequestRecord, scores: Values, split: str, analyses: Sequence[InterimAnalysis]
+    request: RequestRecord, scores: Values, split: str, analyses: Sequence[InterimAnalysis]
 ) -> list[Omnibus]:
     """Return what is found of each factor and interaction, as of the last planned analysis.
 
     A condition is not asked by itself, nor with conditions alone. Seeds that lack a cell are left out.
     """
-    names, arms = crossed(plan)
+    names, arms = crossed(request)
     planned = [analysis for analysis in analyses if not analysis.extension]
     if not names or not planned:
         return []
@@ -72,7 +72,7 @@ def omnibus(
     seeds = sorted(set.intersection(*({*covered.get(arm, ())} & scores.get(arm, {}).keys() for arm in cells)))
     if len(seeds) < FIRST:
         return []
-    conditions = {factor.name for factor in plan.factors if factor.condition}
+    conditions = {factor.name for factor in request.factors if factor.condition}
     effects = [
         effect for effect in effects_of(len(names)) if not {names[place] for place in effect} <= conditions
     ]
@@ -83,7 +83,7 @@ def omnibus(
     return [
         Omnibus(
             factors=tuple(names[place] for place in effect),
-            metric=plan.metric,
+            metric=request.metric,
             split=split,
             n=len(seeds),
             level=steps[effect].level,

@@ -55,7 +55,7 @@ class Variance(NamedTuple):
 def example_variances(
     predictions: pd.DataFrame,
     trials: pd.DataFrame,
-    plan: RequestRecord,
+    request: RequestRecord,
     split: str,
     contrasts: Sequence[Contrast],
     names: Sequence[str],
@@ -66,7 +66,7 @@ def example_variances(
     Args:
         predictions: Rows of `predictions.parquet`.
         trials: Rows of `trials.csv`.
-        plan: The study's, for its metric.
+        request: The study's, for its metric.
         split: Whose examples are drawn.
         contrasts: The comparisons.
         names: Of the classes.
@@ -77,11 +77,11 @@ def example_variances(
         of any of its trials do not reproduce that trial's score.
     """
     rows = tables.confirmed(trials)
-    scores = numbers(rows, f"{split}/{plan.metric}").set_axis(rows["trial_id"]).dropna()
+    scores = numbers(rows, f"{split}/{request.metric}").set_axis(rows["trial_id"]).dropna()
     if not contrasts or scores.empty:
         return {}, []
-    if (selects := metric(plan.metric)) is None:
-        return {}, [f"it is not known how `{plan.metric}` follows from predictions"]
+    if (selects := metric(request.metric)) is None:
+        return {}, [f"it is not known how `{request.metric}` follows from predictions"]
     if not {"split", "index", "label", "prediction"} <= set(predictions.columns):
         return {}, [f"`{PREDICTIONS}` is missing or lacks columns"]
     wanted = predictions[(predictions["split"] == split) & predictions["trial_id"].isin(scores.index)]

@@ -26,17 +26,17 @@ def distances(cases: Named) -> pd.DataFrame:
     """
     rows = []
     for name, evidence in cases:
-        environment, metric = evidence.loaded.study.environment, evidence.plan.metric
+        environment, metric = evidence.loaded.study.environment, evidence.request.metric
         trivial, score = (
             environment.dataset.baseline.get(evidence.split),
-            evidence.row_of(evidence.plan.control),
+            evidence.row_of(evidence.request.control),
         )
         reached = {
             end: None if score is None else share_of_the_way(score[end], trivial, metric)
             for end in ("mean", "low", "high")
         }
         about = {"series": name, "backbone": environment.backbone.name, "n": score["n"] if score else 0}
-        about["reference"] = evidence.loaded.study.request.own.get("reference_dataset")
+        about["reference"] = evidence.request.own.get("reference_dataset")
         for measure in measured(evidence.loaded.folder).values():
             if measure.distance:
                 own = dataclasses.asdict(measure) | {"over": (measure.low, measure.high), "of": measure.n}

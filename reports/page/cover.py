@@ -100,9 +100,9 @@ class Cover:
 
     def text(self) -> str:
         """Return the page as Markdown."""
-        questions = (entry.evidence.loaded.study.request.question for entry in self.entries)
+        questions = (entry.evidence.request.question for entry in self.entries)
         arms = dict.fromkeys(
-            (arm, names.arm(arm, entry.evidence.plan))
+            (arm, names.arm(arm, entry.evidence.request))
             for entry in self.entries
             for arm in entry.evidence.arms["arm"]
         )
@@ -113,7 +113,9 @@ class Cover:
             entries=self.entries,
             arms=list(arms),
             nothing=[
-                case.name for case in self.result.cases if case.plan.control in case.evidence.learned_nothing
+                case.name
+                for case in self.result.cases
+                if case.request.control in case.evidence.learned_nothing
             ],
             told=list(self._told()),
             left_out=self.result.left_out,
@@ -126,12 +128,12 @@ class Cover:
 
     def _told(self) -> Iterator[Mapping[str, Any]]:
         """Yield each comparison: its kind, what is compared, of which cases, the claim and its verdict."""
-        plans = {case.name: case.plan for case in self.result.cases}
+        requests = {case.name: case.request for case in self.result.cases}
         for what, title in TITLES.items():
             for claim in (claim for claim in self.result.claims if claim.what == what):
-                name = names.compared(claim, plans[claim.cases[0]])
+                name = names.compared(claim, requests[claim.cases[0]])
                 if what == SCORE:
-                    name = names.arm(claim.arm, plans[claim.case])
+                    name = names.arm(claim.arm, requests[claim.case])
                 kind = f"{title} ({short(claim.metric)})"
                 about = {"cases": claim.cases, "claim": claim, "words": names.VERDICTS[claim.told]}
                 yield {"kind": kind, "name": name, **about}

@@ -58,7 +58,7 @@ class Details:
     @cached_property
     def shown(self) -> list[Shown]:
         """The sections that apply to this study, its own first."""
-        own = [name for name in self.evidence.loaded.study.request.parts if name in self.names]
+        own = [name for name in self.evidence.request.parts if name in self.names]
         shown = [section_of(self.evidence, name) for name in dict.fromkeys((*own, *self.names))]
         return [section for section in shown if section is not None]
 

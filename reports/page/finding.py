@@ -101,7 +101,7 @@ class Finding:
             either half of the layers, in per cent of its score.
     """
 
-    plan: RequestRecord
+    request: RequestRecord
     score: str
     control: str
     pairs: int
@@ -169,7 +169,7 @@ class Finding:
             own.sort(key=lambda found: found.place)
             changes = [found.claim.changes[0] for found in own] if len(own) > 1 else []
             against = "" if own[0].reference in ("", self.control) else f" against {own[0].reference}"
-            phrases.append(names.alternatives(changes, self.plan) if changes else own[0].name + against)
+            phrases.append(names.alternatives(changes, self.request) if changes else own[0].name + against)
         return phrases
 
 
@@ -179,27 +179,27 @@ def finding(evidence: Evidence) -> Finding:
 
 
 def _finding(evidence: Evidence) -> Finding:
-    plan = evidence.plan
+    request = evidence.request
     planned = evidence.planned
-    arms = [claim for claim in planned if names.sides(claim, plan)]
+    arms = [claim for claim in planned if names.sides(claim, request)]
     headline = [] if evidence.grid_factors else _headline(evidence, arms)
     told = {found.claim.key for found in headline}
     factors: dict[str, list[Found]] = {}
     for claim in planned:
         if claim not in arms:
-            factor = next(item for item in plan.factors if item.name == claim.changes[0].factor)
+            factor = next(item for item in request.factors if item.name == claim.changes[0].factor)
             factors.setdefault(short(factor), []).append(found_of(claim, evidence))
-    learns = plan.control in tables.learning_arms(evidence.trials, plan)
+    learns = request.control in tables.learning_arms(evidence.trials, request)
     return Finding(
-        plan=plan,
-        score=f"{evidence.split_name} {labels.short(plan.metric)}",
-        control=names.arm(plan.control, plan),
+        request=request,
+        score=f"{evidence.split_name} {labels.short(request.metric)}",
+        control=names.arm(request.control, request),
         pairs=max((claim.n for claim in planned), default=0),
         compared=bool(planned),
-        delta=plan.smallest_effect,
+        delta=request.smallest_effect,
         floor=floor(evidence),
         under_trained=under_trained(evidence),
-        nothing=tuple(names.arm(arm, plan) for arm in evidence.learned_nothing),
+        nothing=tuple(names.arm(arm, request) for arm in evidence.learned_nothing),
         arms=len(evidence.scores),
         uniform=stayed_uniform(evidence),
         learned=learns,
@@ -213,17 +213,19 @@ def _finding(evidence: Evidence) -> Finding:
 
 
 def found_of(claim: Claim, evidence: Evidence, group: str = "") -> Found:
-    plan, place = evidence.plan, evidence.claims.index(claim)
-    arms, scores = names.sides(claim, plan), evidence.sides_of(claim)
-    name, reference = map(names.arm, arms, [plan, plan]) if arms else (names.compared(claim, plan), "")
+    request, place = evidence.request, evidence.claims.index(claim)
+    arms, scores = names.sides(claim, request), evidence.sides_of(claim)
+    name, reference = (
+        map(names.arm, arms, [request, request]) if arms else (names.compared(claim, request), "")
+    )
     return Found(claim, name, reference, claim.told, scores, group, place)
 
 
 def _headline(evidence: Evidence, claims: Sequence[Claim]) -> list[Found]:
     """Return the comparisons that the study names, by arm or by role; without, the best other arm on validation."""
-    plan = evidence.plan
-    pairs = [(names.sides(claim, plan) or ("", ""), claim) for claim in claims]
-    by_arm = {arm: claim for (arm, control), claim in pairs if control == plan.control}
+    request = evidence.request
+    pairs = [(names.sides(claim, request) or ("", ""), claim) for claim in claims]
+    by_arm = {arm: claim for (arm, control), claim in pairs if control == request.control}
     chosen = {
         str(arm): float(mean)
         for arm, mean in zip(evidence.arms["arm"], evidence.arms["val_mean"], strict=True)
@@ -232,8 +234,8 @@ def _headline(evidence: Evidence, claims: Sequence[Claim]) -> list[Found]:
     if not chosen:
         return []
     headline = []
-    roles = {arm.name: arm.role for arm in plan.arms}
-    for wanted in evidence.loaded.study.request.headline:
+    roles = {arm.name: arm.role for arm in request.arms}
+    for wanted in evidence.request.headline:
         own = {arm: mean for arm, mean in chosen.items() if wanted in (arm, roles[arm])}
         if own:
             best = max(own, key=own.__getitem__)
@@ -246,10 +248,10 @@ def _headline(evidence: Evidence, claims: Sequence[Claim]) -> list[Found]:
 
 
 def _wholes(evidence: Evidence) -> Iterable[Whole]:
-    symbols = {factor.name: short(factor) for factor in evidence.plan.factors}
+    symbols = {factor.name: short(factor) for factor in evidence.request.factors}
     meanings = {
         factor.name: f"{short(factor)} ({factor.meaning})" if factor.meaning else short(factor)
-        for factor in evidence.plan.factors
+        for factor in evidence.request.factors
     }
     for effect in evidence.omnibus:
         several = len(effect.factors) > 1
@@ -260,7 +262,7 @@ def _wholes(evidence: Evidence) -> Iterable[Whole]:
 
 def _halves(evidence: Evidence) -> Sequence[tuple[str, Mapping[str, float]]]:
     """Return what the first arm and the last lose without either half of their layers."""
-    request, changes = evidence.loaded.study.request, evidence.variants
+    request, changes = evidence.request, evidence.variants
     spans = {variant.without: name for name, variant in request.variants.items() if variant.renormalise}
     layers = sorted({layer for span in spans for layer in span})
     middle = len(layers) // 2
@@ -271,7 +273,7 @@ def _halves(evidence: Evidence) -> Sequence[tuple[str, Mapping[str, float]]]:
     for arm, own in changes.groupby("arm", sort=False):
         change = own.set_index("variant")["mean"]
         lost = {f"{span[0]} to {span[-1]}": -100 * float(change[spans[span]]) for span in halves}
-        found.append((names.arm(str(arm), evidence.plan), lost))
+        found.append((names.arm(str(arm), evidence.request), lost))
     return found[:: max(1, len(found) - 1)]
 
 
@@ -286,11 +288,11 @@ def _with_entropy(evidence: Evidence) -> float | None:
 
 def stayed_uniform(evidence: Evidence) -> bool:
     """Whether the control learns its mix, and that mix is the uniform one but in name."""
-    row, states = evidence.row_of(evidence.plan.control), evidence.environment.hidden_states
+    row, states = evidence.row_of(evidence.request.control), evidence.environment.hidden_states
     if not row or not tables.is_learned(str(row["mix"]), str(row["fusion"])) or len(states) < 2:
         return False
     rows = tables.confirmed(evidence.trials)
-    entropy = float(numbers(rows[rows["arm"] == evidence.plan.control], "mix/entropy").mean())
+    entropy = float(numbers(rows[rows["arm"] == evidence.request.control], "mix/entropy").mean())
     return entropy >= UNIFORM_SHARE * math.log(len(states))
 
 
@@ -300,7 +302,7 @@ def floor(evidence: Evidence) -> Mapping[str, Any] | None:
     closed: the share of the way from a trivial model to a perfect score; trivial: the former's score
     accuracies: least and largest mean of an arm, where another score of answers selects; most: of one answer
     """
-    dataset, metric = evidence.loaded.study.environment.dataset, evidence.plan.metric
+    dataset, metric = evidence.loaded.study.environment.dataset, evidence.request.metric
     trivial = dataset.baseline.get(evidence.split)
     means = evidence.arms["mean"].dropna()
     closed = share_of_the_way(None if means.empty else float(means.max()), trivial, metric)
@@ -316,7 +318,7 @@ def floor(evidence: Evidence) -> Mapping[str, Any] | None:
 
 def under_trained(evidence: Evidence) -> tuple[float, int] | None:
     """Return the share of trials whose best epoch is the last allowed, and that epoch, where it is nearly all."""
-    if any(factor.condition and factor.name == "epochs" for factor in evidence.plan.factors):
+    if any(factor.condition and factor.name == "epochs" for factor in evidence.request.factors):
         return None
     rows = tables.at_last_epoch(evidence.trials)
     share = float(rows["last"].mean()) if len(rows) else 0.0

@@ -69,11 +69,11 @@ def _limits(evidence: Evidence) -> list[Limit]:
 
 
 def _named(claims: Sequence[Claim], evidence: Evidence) -> list[str]:
-    return [names.compared(claim, evidence.plan) for claim in claims]
+    return [names.compared(claim, evidence.request) for claim in claims]
 
 
 def _arms(arms: Sequence[Any], evidence: Evidence) -> list[str]:
-    return [names.arm(str(arm), evidence.plan) for arm in dict.fromkeys(arms) if arm]
+    return [names.arm(str(arm), evidence.request) for arm in dict.fromkeys(arms) if arm]
 
 
 def withheld(evidence: Evidence) -> Rows | None:
@@ -98,9 +98,9 @@ def validation(evidence: Evidence) -> Rows | None:
 
 def late(evidence: Evidence) -> Rows | None:
     """Some arms were best at the last epoch allowed, others before: the order of arms may change."""
-    if any(factor.condition and factor.name == "epochs" for factor in evidence.plan.factors) or under_trained(
-        evidence
-    ):
+    if any(
+        factor.condition and factor.name == "epochs" for factor in evidence.request.factors
+    ) or under_trained(evidence):
         return None
     rows = tables.at_last_epoch(evidence.trials)
     last = rows["last"].groupby(rows["arm"]).mean()
@@ -110,7 +110,7 @@ def late(evidence: Evidence) -> Rows | None:
     return {
         "arms": _arms(arms, evidence),
         "share": last.min(),
-        "other": names.arm(str(last.idxmin()), evidence.plan),
+        "other": names.arm(str(last.idxmin()), evidence.request),
     }
 
 
@@ -138,13 +138,15 @@ def too_coarse(evidence: Evidence) -> dict[tuple[object, ...], float]:
         for claim in evidence.planned
         if not claim.decided and claim.level and claim.key in variances
     }
-    return {key: half for key, half in halves.items() if half > (evidence.plan.smallest_effect or math.inf)}
+    return {
+        key: half for key, half in halves.items() if half > (evidence.request.smallest_effect or math.inf)
+    }
 
 
 def examples(evidence: Evidence) -> Rows | None:
     """Decided on these test examples alone, or too few of them for what is open."""
     here = [claim for claim in evidence.planned if claim.on_these_examples]
-    halves, effect = list(too_coarse(evidence).values()), evidence.plan.smallest_effect or 0.0
+    halves, effect = list(too_coarse(evidence).values()), evidence.request.smallest_effect or 0.0
     if not here and not halves:
         return None
     return {
@@ -192,10 +194,10 @@ def rate(evidence: Evidence) -> Rows | None:
     """One learning rate for all arms, that nothing tuned."""
     if len(evidence.rates):
         return None
-    lr = evidence.plan.rate
-    if lr is None or len(evidence.plan.arms) < 2:
+    lr = evidence.request.rate
+    if lr is None or len(evidence.request.arms) < 2:
         return None
-    return {"lr": lr, "set": "lr" in evidence.loaded.study.request.set}
+    return {"lr": lr, "set": "lr" in evidence.request.set}
 
 
 def edge_of_rates(evidence: Evidence) -> Rows | None:
@@ -229,7 +231,7 @@ def heavy(evidence: Evidence) -> Rows | None:
         share, n = squares[seed] / sum(squares.values()), claim.n
         t = float(special.stdtrit(n - 2, 1 - RARE / (2 * n)))
         if share > max(HEAVY, (n - 1) / n * t**2 / (n - 2 + t**2)):
-            found.append((names.compared(claim, evidence.plan), seed, share))
+            found.append((names.compared(claim, evidence.request), seed, share))
     return {"found": found} if found else None
 
 
@@ -279,7 +281,7 @@ def after_decision(evidence: Evidence) -> Rows | None:
 def classes(evidence: Evidence) -> Rows | None:
     """Accuracy is mostly that on one class."""
     label, share = majority(evidence.loaded.study.environment.dataset, evidence.split_name)
-    if evidence.plan.metric != "accuracy" or share <= UNEVEN:
+    if evidence.request.metric != "accuracy" or share <= UNEVEN:
         return None
     return {"label": label, "share": share, "split": evidence.split_name}
 
@@ -292,7 +294,7 @@ def truncated(evidence: Evidence) -> Rows | None:
         for split, cut in dataset.truncated.items()
     }
     shown = {split: share for split, share in shares.items() if share > TRUNCATED_SHARE}
-    return {"shares": shown, "length": evidence.plan.data.max_length} if shown else None
+    return {"shares": shown, "length": evidence.request.data.max_length} if shown else None
 
 
 def as_read(evidence: Evidence) -> Rows | None:

@@ -58,22 +58,22 @@ class Next:
 
 
 def next_run(evidence: Evidence) -> Next:
-    study, plan = evidence.loaded.study, evidence.plan
-    command = study.request.command
+    study, request = evidence.loaded.study, evidence.request
+    command = request.command
     if not command:
         return Next("none")
     if study.runs.state != "finished":
         return Next("unfinished", _again(command))
     search, searched = _search(evidence, command)
-    told = Next("none", effect=plan.smallest_effect, search=search, searched=searched)
+    told = Next("none", effect=request.smallest_effect, search=search, searched=searched)
     if late := under_trained(evidence):
         longer = changed(command, epochs=str(4 * late[1]), label="longer")
-        minutes = _minutes(evidence, plan.seeds, new=True)
+        minutes = _minutes(evidence, request.seeds, new=True)
         return replace(told, kind="longer", command=longer, minutes=minutes and 4 * minutes)
     claims = evidence.planned
     open_ = [claim for claim in claims if not claim.decided]
     if not open_:
-        witness = changed(command, seed=str(plan.seed + OTHER_SEEDS), label="again")
+        witness = changed(command, seed=str(request.seed + OTHER_SEEDS), label="again")
         most = max((claim.n for claim in claims), default=0)
         return replace(
             told, kind="decided", command=witness, minutes=_minutes(evidence, most, new=True), seeds=most
@@ -100,7 +100,7 @@ def next_run(evidence: Evidence) -> Next:
 
 def _search(evidence: Evidence, command: str) -> tuple[str, int]:
     """Return the search that can say which hyperparameters matter: seeds add nothing to it."""
-    request = evidence.loaded.study.request
+    request = evidence.request
     completed = int((evidence.points["status"] == "completed").sum())
     if "importances" not in request.parts or len(evidence.space) < 2 or completed >= IMPORTANCES_NAMED_FROM:
         return "", completed
@@ -119,8 +119,8 @@ def _minutes(evidence: Evidence, seeds: int, *, new: bool = False) -> float | No
 
 def _seeds(claims: list[Claim], evidence: Evidence) -> tuple[int | None, int]:
     """Return the seeds that most of what is open needs, and how much that is; None: over `MOST_SEEDS`."""
-    planned = max(evidence.plan.seeds, 1)
-    if evidence.spread is None or not evidence.plan.smallest_effect:
+    planned = max(evidence.request.seeds, 1)
+    if evidence.spread is None or not evidence.request.smallest_effect:
         return max(10, 2 * planned), len(claims)
     within = [seeds for seeds in _needed(claims, evidence) if seeds is not None and seeds <= MOST_SEEDS]
     return (max(*within, planned + 3), len(within)) if within else (None, 0)
@@ -131,7 +131,7 @@ def _needed(claims: Iterable[Claim], evidence: Evidence) -> Iterable[int | None]
 
     The differences seen play no part: computing from them would promise whatever chance happened to show.
     """
-    effect, spread = evidence.plan.smallest_effect, evidence.spread
+    effect, spread = evidence.request.smallest_effect, evidence.spread
     variances = evidence.variance_over_examples
     for claim in claims:
         if claim.level and effect and spread:

@@ -47,19 +47,19 @@ def scores(evidence: Evidence, score: str) -> Mapping[str, Any]:
     wider: whether some interval covers the choice of examples too; same: whether something is of no difference
     unequal: whether arms have unequal numbers of seeds; scale: scores of models that learn nothing or little
     """
-    plan = evidence.plan
+    request = evidence.request
     cells = set(evidence.grid["arm"]) if evidence.grid_factors else set()
     rows_of = {
         row["arm"]: row for row in records(evidence.arms.sort_values("mean", ascending=False, kind="stable"))
     }
-    order = dict.fromkeys((plan.control, *evidence.by_arm, *rows_of))
+    order = dict.fromkeys((request.control, *evidence.by_arm, *rows_of))
     arms = [_of_arm(rows_of[arm], evidence) for arm in order if arm in rows_of and arm not in cells]
     compared = [_row(claim, evidence.sides_of(claim) or (), evidence) for claim in evidence.others]
     rows = [row for row in (*compared, *arms) if row.scores or row.claim]
     claims = [row.claim for row in rows if row.claim is not None]
     return {
         "score": score,
-        "reference": names.arm(plan.control, plan),
+        "reference": names.arm(request.control, request),
         "grid": _grid(evidence) if evidence.grid_factors else None,
         "levels": compared,
         "arms": [row for row in arms if row.scores or row.claim],
@@ -68,7 +68,7 @@ def scores(evidence: Evidence, score: str) -> Mapping[str, Any]:
         "same": any(row.verdict == names.VERDICTS[SAME] for row in rows),
         "unequal": len({row.n for row in arms if row.n}) > 1,
         "scale": _scale(evidence),
-        "groups": evidence.loaded.study.request.data.group_column or "",
+        "groups": evidence.request.data.group_column or "",
     }
 
 
@@ -76,17 +76,17 @@ def _of_arm(row: Mapping[str, Any], evidence: Evidence) -> Row:
     scores = (float(row["mean"]),) if row["n"] else ()
     if claim := evidence.by_arm.get(row["arm"]):
         return _row(claim, scores, evidence, int(row["n"]))
-    return Row(names.arm(row["arm"], evidence.plan), scores, n=int(row["n"]))
+    return Row(names.arm(row["arm"], evidence.request), scores, n=int(row["n"]))
 
 
 def _row(claim: Claim, scores: Sequence[float], evidence: Evidence, n: int = 0) -> Row:
     verdict = names.VERDICTS[claim.told] if claim.primary else "not judged"
-    return Row(names.compared(claim, evidence.plan), scores, claim, verdict, n)
+    return Row(names.compared(claim, evidence.request), scores, claim, verdict, n)
 
 
 def _scale(evidence: Evidence) -> Sequence[tuple[str, float]]:
     """Return what scores are measured by: the references that a study has, the trivial model in older ones."""
-    score = f"{evidence.split}/{evidence.plan.metric}"
+    score = f"{evidence.split}/{evidence.request.metric}"
     references = read_references(evidence.loaded.folder)
     told = {
         **REFERENCES,
@@ -103,7 +103,7 @@ def _scale(evidence: Evidence) -> Sequence[tuple[str, float]]:
 
 def _grid(evidence: Evidence) -> Mapping[str, Any]:
     """Return the cells: columns are levels of a condition, such as the number of examples, else of the first factor."""
-    plan, cells = evidence.plan, evidence.grid
+    request, cells = evidence.request, evidence.grid
     factors = evidence.grid_factors
     across = next((factor for factor in factors if factor.condition), factors[0])
     down = [factor for factor in factors if factor is not across]
@@ -111,11 +111,11 @@ def _grid(evidence: Evidence) -> Mapping[str, Any]:
     by_row: dict[str, dict[Any, Mapping[str, Any]]] = {}
     for row in records(cells):
         at = {factor.name: row[column(factor.name)] for factor in down}
-        known = next(arm for arm in plan.arms if arm.name == row["arm"])
+        known = next(arm for arm in request.arms if arm.name == row["arm"])
         if across.condition and known.label:
-            name = names.arm(known.label, plan)
+            name = names.arm(known.label, request)
         else:
-            name = ", ".join(names.setting(factor, level(value), plan) for factor, value in at.items())
+            name = ", ".join(names.setting(factor, level(value), request) for factor, value in at.items())
         by_row.setdefault(name, {})[level(row[column(across.name)])] = row
     entropies = cells["entropy"].dropna()
     varied = len(entropies) > 1 and float(entropies.max() - entropies.min()) > ALIKE

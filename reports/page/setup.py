@@ -36,23 +36,23 @@ BY_NAME = (
 
 def setup(evidence: Evidence) -> Mapping[str, Any]:
     """Return what the paragraph says, by the names that `setup.md.j2` has for it."""
-    study, plan = evidence.loaded.study, evidence.plan
-    request, dataset = study.request, study.environment.dataset
+    environment, request = evidence.environment, evidence.request
+    dataset = environment.dataset
     explained = [
         arm
-        for arm in plan.arms
-        if arm.role not in BY_NAME and arm.name != plan.control and "=" not in arm.name and not arm.words
+        for arm in request.arms
+        if arm.role not in BY_NAME and arm.name != request.control and "=" not in arm.name and not arm.words
     ]
     dropped: dict[str, list[str]] = {}
     for arm in request.dropped_arms:
         why = "the command sets other values" if "--set fixed" in arm.reason else arm.reason
-        dropped.setdefault(why or "no reason given", []).append(names.arm(arm.arm or "?", plan))
+        dropped.setdefault(why or "no reason given", []).append(names.arm(arm.arm or "?", request))
     shared, base = _shared(evidence), request.fixed
-    held = [factor for factor in plan.factors if factor.name in request.set]
+    held = [factor for factor in request.factors if factor.name in request.set]
     return {
         "method": _within(request.method.values(), METHOD) or next(iter(request.method.values()), ""),
         "notes": _within(request.notes, NOTES),
-        "backbone": study.environment.backbone,
+        "backbone": environment.backbone,
         "examples": dataset.examples,
         "files": splits_in_words(dataset.roles, dataset.unused)
         if dataset.source.startswith("local:")
@@ -62,21 +62,21 @@ def setup(evidence: Evidence) -> Mapping[str, Any]:
         "mix_lr": names.level(base["mix_lr"]) if base.get("mix_lr") else "",
         "mix_lr_varies": "mix_lr" not in shared,
         "never_stops": shared.get("patience", 0) >= shared.get("epochs", math.inf),
-        "held": [names.setting(factor.name, request.set[factor.name], plan) for factor in held],
+        "held": [names.setting(factor.name, request.set[factor.name], request) for factor in held],
         "ran": numbers(tables.confirmed(evidence.trials), "epochs").dropna(),
-        "arms": [(names.arm(arm.name, plan), names.otherwise(arm, plan)) for arm in explained]
+        "arms": [(names.arm(arm.name, request), names.otherwise(arm, request)) for arm in explained]
         if len(explained) <= EXPLAINED
         else [],
-        "alike": len(evidence.alike(arm.name for arm in plan.arms)),
+        "alike": len(evidence.alike(arm.name for arm in request.arms)),
         "search": _search(evidence),
         "rates": {
-            names.arm(str(arm), plan): {row["lr"]: row for row in records(own)}
+            names.arm(str(arm), request): {row["lr"]: row for row in records(own)}
             for arm, own in evidence.rates.groupby("arm", sort=False)
         },
         "tried": sorted(evidence.rates["lr"].dropna().unique()),
-        "seed": plan.seed,
+        "seed": request.seed,
         "dropped": dropped,
-        "tuned": any(arm.name.endswith(TUNED) for arm in plan.arms),
+        "tuned": any(arm.name.endswith(TUNED) for arm in request.arms),
     }
 
 
@@ -91,22 +91,23 @@ def _within(paragraphs: Iterable[str], most: int) -> str:
 
 def _shared(evidence: Evidence) -> dict[str, Any]:
     """Return the settings that all arms share: their own value goes before the study's."""
-    fixed, plan = evidence.loaded.study.request.fixed, evidence.plan
+    request = evidence.request
     values = {
-        name: [arm.config.get(name, value) for arm in plan.arms] or [value] for name, value in fixed.items()
+        name: [arm.config.get(name, value) for arm in request.arms] or [value]
+        for name, value in request.fixed.items()
     }
     shared = {name: own[0] for name, own in values.items() if all(value == own[0] for value in own)}
     # A searched learning rate is not fixed, but the arms that no search has tuned have one value all the same.
-    return shared if plan.rate is None else {"lr": plan.rate, **shared}
+    return shared if request.rate is None else {"lr": request.rate, **shared}
 
 
 def _search(evidence: Evidence) -> Mapping[str, Any] | None:
     """Return the study's search: trials by status, its best on validation, and that of the confirmed best arm."""
-    request, rows = evidence.loaded.study.request, evidence.search
+    request, rows = evidence.request, evidence.search
     if rows.empty:
         return None
     done = rows.loc[rows["status"] == "completed", "score"].dropna()
-    best = next((arm for arm in evidence.plan.arms if arm.role == "best"), None)
+    best = next((arm for arm in evidence.request.arms if arm.role == "best"), None)
     row = evidence.row_of(best.name) if best else None
     return {
         "how": [name for name in (request.search, request.scheduler) if name],

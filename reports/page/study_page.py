@@ -43,7 +43,7 @@ class StudyPage:
     @cached_property
     def lead(self) -> tuple[str, str, Figure] | None:
         """The figure of the page, with its name and its words: of the study's own section, else the forest."""
-        wanted = [name for name in self.evidence.loaded.study.request.parts if name in SECTIONS]
+        wanted = [name for name in self.evidence.request.parts if name in SECTIONS]
         for name in (*wanted, FOREST):
             shown: Shown | None = section_of(self.evidence, name)
             if shown is not None and shown.figures:

@@ -117,7 +117,7 @@ def _with_arms_of(trials: pd.DataFrame, study: StudyFile) -> StudyFile:
     return replace(study, request=replace(study.request, arms=arms))
 
 
-def oddities(trials: pd.DataFrame, plan: RequestRecord) -> list[str]:
+def oddities(trials: pd.DataFrame, request: RequestRecord) -> list[str]:
     """Return sentences on odd rows: arms of two configurations, missing scores."""
     sentences = []
     done = trials[(trials["stage"] == "confirm") & (trials["status"] == "completed") & (trials["arm"] != "")]
@@ -127,16 +127,16 @@ def oddities(trials: pd.DataFrame, plan: RequestRecord) -> list[str]:
         sentences.append(
             f"Arm `{arm}` holds trials of more than one configuration; they are reported together."
         )
-    score = f"val/{plan.metric}"
+    score = f"val/{request.metric}"
     if score not in trials.columns:
         sentences.append(f"`trials.csv` has no column `{score}`; no score is shown.")
-    for column in trials.columns.intersection([score, f"test/{plan.metric}"]):
+    for column in trials.columns.intersection([score, f"test/{request.metric}"]):
         if lost := int(numbers(done, column).isna().sum()):
             sentences.append(
                 f"{count(lost, 'completed trial')} without a `{column}`: left out of every mean."
             )
-    if plan.control not in {arm.name for arm in plan.arms}:
-        sentences.append(f"The control `{plan.control}` is not among the arms; no arm can be compared.")
+    if request.control not in {arm.name for arm in request.arms}:
+        sentences.append(f"The control `{request.control}` is not among the arms; no arm can be compared.")
     return sentences
 
 

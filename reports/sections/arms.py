@@ -17,8 +17,8 @@ def frames(evidence: Evidence) -> Evidence | None:
 
 
 def tables(evidence: Evidence) -> Sequence[Table]:
-    arms, plan, alike = evidence.arms, evidence.plan, evidence.alike(evidence.arms["arm"])
-    told = {arm.name: names.otherwise(arm, plan) for arm in plan.arms} | {plan.control: "control"}
+    arms, request, alike = evidence.arms, evidence.request, evidence.alike(evidence.arms["arm"])
+    told = {arm.name: names.otherwise(arm, request) for arm in request.arms} | {request.control: "control"}
     few = arms["n"].between(1, MIN_N - 1).any()
     heads = {
         "arm": lambda row: named(row["arm"]),

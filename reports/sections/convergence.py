@@ -30,7 +30,7 @@ class Frames:
 
 
 def frames(evidence: Evidence) -> Frames | None:
-    over_steps = learning_curves(evidence.best_so_far, evidence.plan)
+    over_steps = learning_curves(evidence.best_so_far, evidence.request)
     return None if over_steps.empty else Frames(evidence, over_steps)
 
 
@@ -55,10 +55,10 @@ def draw(frames: Frames) -> Figure:
     shown = [arms[start : start + PER_PANEL] for start in range(0, len(arms), PER_PANEL)]
     y = f"best {frames.evidence.chosen}"
     figure, axes = panels([""] * len(shown), 3.3, x=LABELS["step"], y=y, most=2)
-    reference = over_steps[over_steps["arm"] == frames.evidence.plan.control]
+    reference = over_steps[over_steps["arm"] == frames.evidence.request.control]
     for panel, of_panel in zip(axes, shown, strict=True):
         own = over_steps[over_steps["arm"].isin(of_panel)]
-        series = own["arm"].map(lambda name: names.arm(name, frames.evidence.plan))
+        series = own["arm"].map(lambda name: names.arm(name, frames.evidence.request))
         panel.plot(reference["step"], reference["mean"], color=GREY, linewidth=0.9, label="control")
         curves(own.assign(series=series), panel)
         panel.legend(loc="lower left", bbox_to_anchor=(0, 1), fontsize=7, frameon=False)  # above it

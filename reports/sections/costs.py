@@ -36,8 +36,8 @@ class Frames:
 
 def frames(evidence: Evidence) -> Frames | None:
     backbone = evidence.loaded.study.environment.backbone
-    table = costing.compared(evidence.costs, evidence.plan, backbone)
-    several = len({arm.fusion for arm in evidence.plan.arms}) > 1
+    table = costing.compared(evidence.costs, evidence.request, backbone)
+    several = len({arm.fusion for arm in evidence.request.arms}) > 1
     if len(table) < 2 or (not several and costing.alike(table["operations"])):
         return None
     return Frames(evidence, table, ["training", "use"] if several else ["operations"])
@@ -71,7 +71,7 @@ def draw(frames: Frames) -> Figure:
         panel.set_xlabel(LABELS[cost].replace(" (", "\n("))
     entries = {kind: how for kind, how in KINDS.items() if kind in set(costs["kind"])}
     for row in records(costs[on_front]):
-        entries[f"{row['number']}: {names.arm(row['arm'], frames.evidence.plan)}"] = Look("none", "")
+        entries[f"{row['number']}: {names.arm(row['arm'], frames.evidence.request)}"] = Look("none", "")
     plots.legend(figure, entries, "means over seeds; line: none is better and cheaper", lines=False)
     return figure
 

@@ -28,7 +28,7 @@ class Frames:
 
 
 def frames(evidence: Evidence) -> Frames | None:
-    name, rows = over_factor(evidence.arms.dropna(subset=["mean"]), evidence.trials, evidence.plan)
+    name, rows = over_factor(evidence.arms.dropna(subset=["mean"]), evidence.trials, evidence.request)
     if rows.empty:  # as where a study was interrupted in its search
         return None
     return Frames(evidence, name, rows.merge(evidence.costs[["arm", "live", "layers"]], on="arm", how="left"))
@@ -38,7 +38,7 @@ def tables(frames: Frames) -> Sequence[Table]:
     rows, evidence = frames.rows, frames.evidence
     heads = {
         "arm": lambda row: named(row["arm"]),
-        symbol(frames.name, evidence.plan): lambda row: level_name(row["x"]),
+        symbol(frames.name, evidence.request): lambda row: level_name(row["x"]),
         **({"epochs": lambda row: int(row["panel"])} if rows["panel"].nunique() > 1 else {}),
         f"{evidence.scored.name}, {INTERVAL}": summary,
         **({"live layers": lambda row: number(row["live"], 2)} if rows["live"].nunique() > 1 else {}),
@@ -54,8 +54,8 @@ def tables(frames: Frames) -> Sequence[Table]:
 
 def draw(frames: Frames) -> Figure:
     """A panel per number of epochs, or one of scores and one of live layers where these change."""
-    rows, plan = frames.rows, frames.evidence.plan
-    factor = next((one for one in plan.factors if one.name == frames.name), None)
+    rows, request = frames.rows, frames.evidence.request
+    factor = next((one for one in request.factors if one.name == frames.name), None)
     scale = "log" if frames.name == SIZE else factor.scale if factor else "choice"
     looks, epochs = looks_of(rows["series"]), sorted(set(rows["panel"]))
     live = len(epochs) == 1 and rows["live"].nunique() > 1

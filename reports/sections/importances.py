@@ -21,7 +21,7 @@ def frames(evidence: Evidence) -> pd.DataFrame | None:
     if evidence.searches != 1:
         return None
     table = importances(evidence.points, evidence.space)
-    label = [with_meaning(name, evidence.plan) for name in table["name"]]
+    label = [with_meaning(name, evidence.request) for name in table["name"]]
     return table.assign(label=label) if len(table) else None
 
 

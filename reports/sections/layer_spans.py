@@ -14,7 +14,7 @@ from reports.evidence.evidence import Evidence
 from reports.section import Section, Table
 
 MAX_ARMS = 4
-"""Most arms drawn, in the order of the plan."""
+"""Most arms drawn, in the order of the request."""
 PALE = 5.0
 """Per cent that the colours reach at least, so that noise stays pale."""
 TEXTS = 12
@@ -23,12 +23,12 @@ TEXTS = 12
 
 def frames(evidence: Evidence) -> pd.DataFrame | None:
     """Return `variants.score_changes`, with what was done, and of spans of layers with first and last."""
-    known, changes = evidence.loaded.study.request.variants, evidence.variants
+    known, changes = evidence.request.variants, evidence.variants
     changes = changes[changes["variant"].isin(known)]
     variants = [known[name] for name in changes["variant"]]
     spans = [variant.without if variant.renormalise and variant.without else (None,) for variant in variants]
     changes = changes.assign(
-        name=[names.arm(str(arm), evidence.plan) for arm in changes["arm"]],
+        name=[names.arm(str(arm), evidence.request) for arm in changes["arm"]],
         done=[_words(variant) for variant in variants],
         first=pd.Series([span[0] for span in spans], index=changes.index, dtype=float),
         last=pd.Series([span[-1] for span in spans], index=changes.index, dtype=float),

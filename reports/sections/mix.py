@@ -34,7 +34,7 @@ class Frames:
 def frames(evidence: Evidence) -> Frames | None:
     if not evidence.has_mix:
         return None
-    factors, core = evidence.plan.factors, evidence.core
+    factors, core = evidence.request.factors, evidence.core
     rows = confirmed(evidence.trials)
     rows = rows[rows["arm"].isin(set(core["arm"]))]
     models = mix.at_best(rows, evidence.history).merge(rows[["trial_id", "arm"]], on="trial_id")
@@ -60,8 +60,8 @@ def draw(frames: Frames) -> Figure | None:
         return None
     if len(values) > PANELS:
         values = [values[round(place)] for place in np.linspace(0, len(values) - 1, PANELS)]
-    first, lines = short(frames.evidence.plan.factors[0]), frames.evidence.lines
-    looks = plots.looks_of(lines if len(frames.evidence.plan.factors) > 1 else [""])
+    first, lines = short(frames.evidence.request.factors[0]), frames.evidence.lines
+    looks = plots.looks_of(lines if len(frames.evidence.request.factors) > 1 else [""])
     titles = [f"{first} = {level_name(value)}" for value in values]
     figure, axes = plots.panels(titles, 2.4, x="layer", y=str(LABELS["mix/weight"]), most=PANELS)
     places, spacing = np.arange(len(columns)), max(1, len(columns) // 6)

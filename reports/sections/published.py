@@ -17,7 +17,7 @@ from reports.words.labels import SPLITS, short
 
 
 def tables(evidence: Evidence) -> Sequence[Table]:
-    arms = {name: arm for arm in evidence.plan.arms for name in (*arm.aliases, arm.name)}
+    arms = {name: arm for arm in evidence.request.arms for name in (*arm.aliases, arm.name)}
     pairs = [(arms[run.arm], run) for run in evidence.published if run.arm in arms]
     heads = ["arm", f"here, {INTERVAL}", "on", "published", "parameters, published", "recomputed", "source"]
     facts = [_facts(evidence, arm, run) for arm, run in pairs]
@@ -58,9 +58,9 @@ def _facts(evidence: Evidence, arm: PlannedArm, run: Published) -> dict[str, tup
         },
         "tokens of a text, at most": (str(study.request.data.max_length), str(run.max_length)),
         "hidden states mixed": (run.states_here, run.states),
-        "score that selects": (short(evidence.plan.metric), short(run.selects)),
+        "score that selects": (short(evidence.request.metric), short(run.selects)),
         "precision": ("mixed, bfloat16" if "cuda" in study.environment.device else "float32", run.precision),
-        "seeds": (str(evidence.plan.seeds), str(run.seeds)),
+        "seeds": (str(evidence.request.seeds), str(run.seeds)),
         **{
             name: (as_text(arm.config[name]), as_text(value))
             for name, value in run.config.items()

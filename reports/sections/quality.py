@@ -25,7 +25,7 @@ def tables(evidence: Evidence) -> Sequence[Table]:
     heads = ["comparison", "kind", "planned", "of", "difference [over seeds]", "[examples too]", "verdict"]
     rows = [
         [
-            compared(claim, evidence.plan),
+            compared(claim, evidence.request),
             claim.kind,
             "yes" if claim.primary else "no",
             "steps to a score that both sides reach" if claim.metric == SPEED else short(claim.metric),
@@ -44,7 +44,7 @@ def draw(evidence: Evidence) -> Figure | None:
     claims = [*evidence.others, *evidence.by_arm.values()]
     rows = [
         {"low": claim.low, "high": claim.high, "mean": claim.difference, "n": claim.n}
-        | {"name": compared(claim, evidence.plan), "values": [*claim.values.values()]}
+        | {"name": compared(claim, evidence.request), "values": [*claim.values.values()]}
         | {"series": names.VERDICTS[claim.told]}
         for claim in claims
         if claim.primary and claim.n
@@ -53,7 +53,7 @@ def draw(evidence: Evidence) -> Figure | None:
         return None
     frame = pd.DataFrame(rows).astype({"low": float, "high": float, "mean": float})
     frame["name"] = plots.with_counts(frame["name"], frame["n"])
-    zone = evidence.plan.smallest_effect or 0.0
+    zone = evidence.request.smallest_effect or 0.0
     height = 1.0 + 0.34 * max(len(frame), 3)
     figure, axes = plots.single(height, f"difference in {evidence.scored}", "comparison")
     plots.forest(frame, axes, zone=zone, looks=VERDICTS)

@@ -21,12 +21,12 @@ def frames(evidence: Evidence) -> Evidence | None:
 
 
 def tables(evidence: Evidence) -> Sequence[Table]:
-    plan, trials = evidence.plan, evidence.search
-    names = dict.fromkeys([*(factor.name for factor in plan.factors), *plan.nuisance])
+    request, trials = evidence.request, evidence.search
+    names = dict.fromkeys([*(factor.name for factor in request.factors), *request.nuisance])
     heads: dict[str, Any] = {
         "trial": "trial_id",
         "status": lambda row: "stopped early" if row["status"] == "stopped" else row["status"],
-        **{symbol(name, plan): lambda row, name=name: _brief(row[column(name)]) for name in names},
+        **{symbol(name, request): lambda row, name=name: _brief(row[column(name)]) for name in names},
         "score": "score",
         "epochs": lambda row: number(row["epochs"], 0),
     }

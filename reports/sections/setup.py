@@ -23,7 +23,7 @@ ELSEWHERE = ("distribution", "labels", "counts", "history")
 
 
 def tables(evidence: Evidence) -> Sequence[Table]:
-    study, request = evidence.loaded.study, evidence.loaded.study.request
+    study, request = evidence.loaded.study, evidence.request
     records = dataclasses.asdict(study.environment), dataclasses.asdict(study.runs), request.method
     facts = [fact for record in records for fact in _facts(record)]
     facts += _facts({"notes": request.notes, "command": request.command})
@@ -56,7 +56,7 @@ def _facts(record: Mapping[str, Any], of: str = "") -> Iterator[Sequence[object]
 
 
 def _hyperparameters(evidence: Evidence) -> list[Sequence[object]]:
-    request = evidence.loaded.study.request
+    request = evidence.request
     domains = {domain.name: describe(domain) for domain in evidence.space}
     roles = {name: role for role in ("scientific", "nuisance") for name in getattr(request, role)}
     rows = [(name, roles.get(name, "searched"), domains.get(name, "?")) for name in request.space]

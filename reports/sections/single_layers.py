@@ -36,15 +36,15 @@ class Frames:
 
 def frames(evidence: Evidence) -> Frames | None:
     alone = single_layers(
-        evidence.trials, evidence.environment.hidden_states, evidence.plan.metric, evidence.split
+        evidence.trials, evidence.environment.hidden_states, evidence.request.metric, evidence.split
     ).dropna(subset=["mean"])
     if alone.empty:
         return None
     # Of a study of single layers the control is the mix that they are compared with.
-    control, mixes = evidence.row_of(evidence.plan.control), dict[str, Any]()
+    control, mixes = evidence.row_of(evidence.request.control), dict[str, Any]()
     learned = control if control and is_learned(control["mix"], control["fusion"]) else None
     mixes["learned mix"] = learned or evidence.row_of(evidence.learned_arm)
-    for arm in evidence.plan.arms:
+    for arm in evidence.request.arms:
         if arm.config.get("train_projections") is False and arm.config.get("mix", "learned") == "learned":
             mixes.setdefault("learned mix, projections untrained", evidence.row_of(arm.name))
     kinds = dict(zip((True, False), LOOKS, strict=True))

@@ -29,7 +29,7 @@ class Frames:
 
 
 def frames(evidence: Evidence) -> Frames | None:
-    best = best_trial(evidence.trials, evidence.plan, learned=True)
+    best = best_trial(evidence.trials, evidence.request, learned=True)
     history = mix.mix_history(evidence.history, best)
     if best is None or history.empty:
         return None

@@ -55,18 +55,18 @@ def at_last_epoch(trials: pd.DataFrame) -> pd.DataFrame:
     return table[allowed.notna() & best.notna()]
 
 
-def without_score(trials: pd.DataFrame, plan: RequestRecord) -> dict[str, frozenset[int]]:
+def without_score(trials: pd.DataFrame, request: RequestRecord) -> dict[str, frozenset[int]]:
     """Return arm -> the seeds of its trials that have no score: failed, not believed, diverged without a floor."""
-    split = score_split(trials, plan)
+    split = score_split(trials, request)
     ended = trials["status"].isin(["completed", "diverged"])
-    lost = (trials["status"] == "failed") | (ended & numbers(trials, f"{split}/{plan.metric}").isna())
+    lost = (trials["status"] == "failed") | (ended & numbers(trials, f"{split}/{request.metric}").isna())
     rows = trials[(trials["stage"] == "confirm") & lost].dropna(subset=["seed"])
     return {str(arm): frozenset(map(int, seeds)) for arm, seeds in rows.groupby("arm")["seed"]}
 
 
-def score_split(trials: pd.DataFrame, plan: RequestRecord) -> str:
+def score_split(trials: pd.DataFrame, request: RequestRecord) -> str:
     """Return the split arms are compared on: test where any confirmed trial has a test score, else val."""
-    return "test" if numbers(confirmed(trials), f"test/{plan.metric}").notna().any() else "val"
+    return "test" if numbers(confirmed(trials), f"test/{request.metric}").notna().any() else "val"
 
 
 def values(trials: pd.DataFrame, column: str) -> dict[str, dict[int, float]]:
@@ -83,43 +83,43 @@ def values(trials: pd.DataFrame, column: str) -> dict[str, dict[int, float]]:
     return {arm: dict(sorted(of_arm.items())) for arm, of_arm in by_arm.items()}
 
 
-def arms(trials: pd.DataFrame, plan: RequestRecord) -> pd.DataFrame:
-    """A row per arm, in the plan's order.
+def arms(trials: pd.DataFrame, request: RequestRecord) -> pd.DataFrame:
+    """A row per arm, in the request's order.
 
     Columns: arm, role, aliases (text), fusion, `config/<factor>` of every factor, line (what the factors but the
     first are called, those of the first where it is the only one), mix (NaN or "" where unknown), split, the
     summary of the score on that split (mean, low, high, n), and that on validation (val_mean, ...).
     """
-    split = score_split(trials, plan)
-    scores, chosen = values(trials, f"{split}/{plan.metric}"), values(trials, f"val/{plan.metric}")
-    settings = _settings(trials, plan)
+    split = score_split(trials, request)
+    scores, chosen = values(trials, f"{split}/{request.metric}"), values(trials, f"val/{request.metric}")
+    settings = _settings(trials, request)
     rows = []
-    for arm in plan.arms:
+    for arm in request.arms:
         row: dict[str, object] = {"arm": arm.name, "role": arm.role, "aliases": ", ".join(arm.aliases)}
         row |= {**settings[arm.name], "split": split}
-        row |= summary(scores.get(arm.name, {}).values(), limits=bounds(plan.metric))
-        row |= summary(chosen.get(arm.name, {}).values(), "val_", bounds(plan.metric))
+        row |= summary(scores.get(arm.name, {}).values(), limits=bounds(request.metric))
+        row |= summary(chosen.get(arm.name, {}).values(), "val_", bounds(request.metric))
         rows.append(row)
-    columns = ["arm", "role", "aliases", "fusion", *factor_columns(plan), "line", "mix", "split"]
+    columns = ["arm", "role", "aliases", "fusion", *factor_columns(request), "line", "mix", "split"]
     table = pd.DataFrame(rows, columns=[*columns, *_summary_names(""), *_summary_names("val_")])
-    return table.assign(line=cell_names(table, plan.factors[1:] or plan.factors))
+    return table.assign(line=cell_names(table, request.factors[1:] or request.factors))
 
 
-def factor_columns(plan: RequestRecord) -> list[str]:
-    return [column(factor.name) for factor in plan.factors]
+def factor_columns(request: RequestRecord) -> list[str]:
+    return [column(factor.name) for factor in request.factors]
 
 
-def core(arm_table: pd.DataFrame, plan: RequestRecord) -> pd.DataFrame:
+def core(arm_table: pd.DataFrame, request: RequestRecord) -> pd.DataFrame:
     """The cells of the factorial core: the rows of `arms` in it that have all factors, sorted by them."""
-    if not plan.factors:
+    if not request.factors:
         return arm_table.iloc[:0]
-    rows = arm_table[arm_table["role"] == "core"].dropna(subset=factor_columns(plan))
-    return in_order(rows, plan.factors).reset_index(drop=True)
+    rows = arm_table[arm_table["role"] == "core"].dropna(subset=factor_columns(request))
+    return in_order(rows, request.factors).reset_index(drop=True)
 
 
-def learning_arms(trials: pd.DataFrame, plan: RequestRecord) -> list[str]:
-    """Return the arms that train their mix weights, by their trials, else by the plan."""
-    settings = _settings(trials, plan).items()
+def learning_arms(trials: pd.DataFrame, request: RequestRecord) -> list[str]:
+    """Return the arms that train their mix weights, by their trials, else by the request."""
+    settings = _settings(trials, request).items()
     return [name for name, own in settings if is_learned(str(own["mix"]), str(own["fusion"]))]
 
 
@@ -133,7 +133,7 @@ def mix_by_arm(trials: pd.DataFrame, arm_table: pd.DataFrame) -> pd.DataFrame:
     return table
 
 
-def search(trials: pd.DataFrame, plan: RequestRecord) -> pd.DataFrame:
+def search(trials: pd.DataFrame, request: RequestRecord) -> pd.DataFrame:
     """A row per completed or stopped trial of the search stage; one seed each.
 
     Columns: trial_id, status, `config/<name>` of every factor and nuisance hyperparameter, score (best on
@@ -143,9 +143,9 @@ def search(trials: pd.DataFrame, plan: RequestRecord) -> pd.DataFrame:
     rows = searched(trials)
     rows = rows[rows["status"].isin(["completed", "stopped"])]
     table = pd.DataFrame({"trial_id": rows["trial_id"], "status": rows["status"]})
-    for name in dict.fromkeys((*(factor.name for factor in plan.factors), *plan.nuisance)):
+    for name in dict.fromkeys((*(factor.name for factor in request.factors), *request.nuisance)):
         table[column(name)] = _cells(factoring.of_trials(rows, name), rows.index)
-    table["score"] = numbers(rows, f"val/{plan.metric}")
+    table["score"] = numbers(rows, f"val/{request.metric}")
     table["epochs"] = numbers(rows, "epochs")
     return table.sort_values(["status", "score", "trial_id"], ascending=[True, False, True]).reset_index(
         drop=True
@@ -158,7 +158,7 @@ def best_arm(arm_table: pd.DataFrame) -> str | None:
     return None if scored.empty else str(scored["arm"].iloc[scored["val_mean"].argmax()])
 
 
-def best_trial(trials: pd.DataFrame, plan: RequestRecord, *, learned: bool = False) -> str | None:
+def best_trial(trials: pd.DataFrame, request: RequestRecord, *, learned: bool = False) -> str | None:
     """Return the completed trial of any stage with the best validation score; the smallest id of equals.
 
     `learned`: the best among trials whose mix weights were trained.
@@ -168,7 +168,7 @@ def best_trial(trials: pd.DataFrame, plan: RequestRecord, *, learned: bool = Fal
         kinds = zip(texts(rows, "config/mix"), texts(rows, "fusion"), strict=True)
         rows = rows.iloc[[index for index, (mix, fusion) in enumerate(kinds) if is_learned(mix, fusion)]]
     rows = rows.sort_values("trial_id")
-    scores = numbers(rows, f"val/{plan.metric}").dropna()
+    scores = numbers(rows, f"val/{request.metric}").dropna()
     return None if scores.empty else str(rows["trial_id"].loc[scores.index].iloc[scores.argmax()])
 
 
@@ -186,17 +186,19 @@ def failures(trials: pd.DataFrame) -> pd.DataFrame:
     return table.sort_values(["status", "stage", "arm", "trial_id"]).reset_index(drop=True)
 
 
-def _settings(trials: pd.DataFrame, plan: RequestRecord) -> dict[str, dict[str, object]]:
+def _settings(trials: pd.DataFrame, request: RequestRecord) -> dict[str, dict[str, object]]:
     """Return arm -> its fusion, factors and mix."""
     rows = trials[trials["stage"] == "confirm"]
     rows_of_arm = {str(name): arm_rows for name, arm_rows in rows.groupby("arm", sort=False)}
-    return {arm.name: _settings_of(rows_of_arm.get(arm.name, rows.iloc[:0]), arm, plan) for arm in plan.arms}
+    return {
+        arm.name: _settings_of(rows_of_arm.get(arm.name, rows.iloc[:0]), arm, request) for arm in request.arms
+    }
 
 
-def _settings_of(rows: pd.DataFrame, arm: PlannedArm, plan: RequestRecord) -> dict[str, object]:
-    """Return fusion, factors and mix of an arm: from its trials, else from the plan."""
+def _settings_of(rows: pd.DataFrame, arm: PlannedArm, request: RequestRecord) -> dict[str, object]:
+    """Return fusion, factors and mix of an arm: from its trials, else from the request."""
     settings: dict[str, object] = {"fusion": next(filter(None, texts(rows, "fusion")), arm.fusion)}
-    for factor in plan.factors:
+    for factor in request.factors:
         planned = arm.fusion if factor.name == "fusion" else level(arm.config.get(factor.name))
         seen = [value for value in factoring.of_trials(rows, factor.name) if value is not None]
         absent = factor.absent if factor.absent and arm.role == "core" else np.nan

@@ -65,7 +65,7 @@ def best_so_far(
     return BestSoFar(by_arm, baseline)
 
 
-def convergence(best: BestSoFar, trials: pd.DataFrame, plan: RequestRecord) -> pd.DataFrame:
+def convergence(best: BestSoFar, trials: pd.DataFrame, request: RequestRecord) -> pd.DataFrame:
     """A row per arm with confirmed trials: arm, median, low, high, n, censored, without_history.
 
     median: of the steps at which trials first have `SHARE` of their own gain over the trivial model. One that is never
@@ -76,7 +76,7 @@ def convergence(best: BestSoFar, trials: pd.DataFrame, plan: RequestRecord) -> p
     """
     trials_of = confirmed(trials).groupby("arm").size()
     rows = []
-    for arm in (arm.name for arm in plan.arms if arm.name in trials_of):
+    for arm in (arm.name for arm in request.arms if arm.name in trials_of):
         steps = [_own_step(*curve, best.baseline) for curve in best.curves.get(arm, {}).values()]
         ends = (min(steps), max(steps)) if len(steps) > 1 else (np.nan, np.nan)
         censored, without = steps.count(np.inf), int(trials_of[arm]) - len(steps)

@@ -29,8 +29,8 @@ MEASURED = {
 COST_COLUMNS = ["arm", "intact", "score", "n", *MEASURED]
 
 
-def by_arm(trials: pd.DataFrame, plan: RequestRecord, split: str) -> pd.DataFrame:
-    """A row per confirmed arm, in the plan's order: means over its n seeds.
+def by_arm(trials: pd.DataFrame, request: RequestRecord, split: str) -> pd.DataFrame:
+    """A row per confirmed arm, in the request's order: means over its n seeds.
 
     intact:     whether the base model stays as it is, so that other tasks can share its pass
     parameters: trained; seconds: of training, measured; training: its operations, in all
@@ -49,7 +49,7 @@ def by_arm(trials: pd.DataFrame, plan: RequestRecord, split: str) -> pd.DataFram
         {
             "arm": texts(rows, "arm"),
             "intact": [text in ("", "frozen") for text in texts(rows, "config/base_model")],
-            "score": numbers(rows, f"{split}/{plan.metric}").to_numpy(),
+            "score": numbers(rows, f"{split}/{request.metric}").to_numpy(),
             **{name: column.to_numpy() for name, column in values.items()},
         }
     ).dropna(subset=["score"])
@@ -57,18 +57,18 @@ def by_arm(trials: pd.DataFrame, plan: RequestRecord, split: str) -> pd.DataFram
     means = grouped[["score", *MEASURED]].mean()
     means = means.assign(n=grouped.size(), intact=grouped["intact"].all())
     table = means.dropna(subset=["weights"]).reset_index()
-    order = {arm.name: position for position, arm in enumerate(plan.arms)}
+    order = {arm.name: position for position, arm in enumerate(request.arms)}
     return table.sort_values("arm", key=lambda arms: arms.map(order))[COST_COLUMNS].reset_index(drop=True)
 
 
-def compared(table: pd.DataFrame, plan: RequestRecord, backbone: BackboneRecord) -> pd.DataFrame:
+def compared(table: pd.DataFrame, request: RequestRecord, backbone: BackboneRecord) -> pd.DataFrame:
     """Return the rows of `by_arm`, the best first, with number, kind and operations.
 
     kind:       what the base model is to the method: frozen, changed
     operations: per token at use, in millions, of the base model's layers too
     """
     base = table["layers"] * (backbone.layer_parameters or math.nan)
-    kinds = {arm.name: _kind(arm) for arm in plan.arms}
+    kinds = {arm.name: _kind(arm) for arm in request.arms}
     table = table.assign(
         kind=table["arm"].map(kinds).where(table["intact"].astype(bool), "base model changed"),
         operations=(2e-6 * (base + table["weights"])).where(table["intact"].astype(bool)),

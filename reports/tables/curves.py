@@ -16,15 +16,15 @@ STEPS = 60
 CURVE_COLUMNS = ["arm", "step", "mean", "low", "high", "n"]
 
 
-def learning_curves(best: BestSoFar, plan: RequestRecord) -> pd.DataFrame:
+def learning_curves(best: BestSoFar, request: RequestRecord) -> pd.DataFrame:
     """A row per arm and step: mean best validation score so far over its n seeds, with its t interval.
 
     The best so far is what a trial would hand over if it ended there, so one that stopped for want of
     patience keeps its own, and the same seeds count at every step; a step counts from where all of an
     arm's seeds have been evaluated. At most `STEPS`, evenly taken, are kept of a long history.
     """
-    limits, rows = bounds(plan.metric), []
-    for arm in (arm.name for arm in plan.arms if arm.name in best.curves):
+    limits, rows = bounds(request.metric), []
+    for arm in (arm.name for arm in request.arms if arm.name in best.curves):
         curves = best.curves[arm].values()
         steps = np.unique(np.concatenate([own for own, _ in curves]))
         steps = steps[steps >= max(own[0] for own, _ in curves)]

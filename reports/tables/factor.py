@@ -12,7 +12,7 @@ from reports.tables.arms import confirmed
 SIZE, EPOCHS, FROZEN = "train_examples", "epochs", "frozen"
 
 
-def over_factor(arms: pd.DataFrame, trials: pd.DataFrame, plan: RequestRecord) -> tuple[str, pd.DataFrame]:
+def over_factor(arms: pd.DataFrame, trials: pd.DataFrame, request: RequestRecord) -> tuple[str, pd.DataFrame]:
     """Return along which factor scores are shown, and the rows of `tables.arms` with x, series and panel.
 
     The factor is the number of training examples where arms differ in it, else the first one.
@@ -24,9 +24,9 @@ def over_factor(arms: pd.DataFrame, trials: pd.DataFrame, plan: RequestRecord) -
     rows = confirmed(trials)
     where = SIZE if numbers(rows, SIZE).notna().any() else column(SIZE)
     examples = arms["arm"].map(numbers(rows, where).groupby(rows["arm"]).first()).astype(float)
-    planned = {arm.name: arm for arm in plan.arms}
+    planned = {arm.name: arm for arm in request.arms}
     if examples.nunique() > 1:
-        crossed = any(factor.name == EPOCHS and factor.condition for factor in plan.factors)
+        crossed = any(factor.name == EPOCHS and factor.condition for factor in request.factors)
         base = [planned[name].config.get("base_model", FROZEN) for name in arms["arm"]]
         labels = [planned[name].label or name for name in arms["arm"]]
         table = arms.assign(
@@ -38,9 +38,9 @@ def over_factor(arms: pd.DataFrame, trials: pd.DataFrame, plan: RequestRecord) -
         )
         return SIZE, table.dropna(subset=["x", "panel"])
     core = arms[arms["role"] == "core"]
-    if not plan.factors or core[column(plan.factors[0].name)].nunique() < 2:
+    if not request.factors or core[column(request.factors[0].name)].nunique() < 2:
         return "", arms.iloc[:0]
     table = core.assign(
-        x=core[column(plan.factors[0].name)], series=cell_names(core, plan.factors[1:]), panel=""
+        x=core[column(request.factors[0].name)], series=cell_names(core, request.factors[1:]), panel=""
     )
-    return plan.factors[0].name, table.dropna(subset=["x"])
+    return request.factors[0].name, table.dropna(subset=["x"])

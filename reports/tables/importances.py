@@ -30,7 +30,7 @@ SEED = 0
 IMPORTANCE_COLUMNS = ["name", "role", "importance", "low", "high", "n"]
 
 
-def search_points(trials: pd.DataFrame, plan: RequestRecord, space: Sequence[Domain]) -> pd.DataFrame:
+def search_points(trials: pd.DataFrame, request: RequestRecord, space: Sequence[Domain]) -> pd.DataFrame:
     """A row per completed or stopped trial of the search with a score and every hyperparameter of the space.
 
     Columns: trial_id, status, score, and one per hyperparameter: a number, or the choice as text.
@@ -39,7 +39,7 @@ def search_points(trials: pd.DataFrame, plan: RequestRecord, space: Sequence[Dom
     rows = searched(trials)
     rows = rows[rows["status"].isin(["completed", "stopped"])]
     table = pd.DataFrame({"trial_id": rows["trial_id"], "status": rows["status"]})
-    table["score"] = numbers(rows, f"val/{plan.metric}")
+    table["score"] = numbers(rows, f"val/{request.metric}")
     for domain in space:
         column = f"config/{domain.name}"
         if domain.choices and column in rows.columns:

@@ -27,7 +27,7 @@ class Edge:
 
 
 def edges(
-    trials: pd.DataFrame, plan: RequestRecord, space: Iterable[Domain], *, grid: bool, search: str = ""
+    trials: pd.DataFrame, request: RequestRecord, space: Iterable[Domain], *, grid: bool, search: str = ""
 ) -> list[Edge]:
     """Return the hyperparameters of `space` whose value in the best completed trial of a search lies at an end.
 
@@ -39,7 +39,7 @@ def edges(
     rows = searched(trials)
     if search:
         rows = rows[rows["search"] == search]
-    scores = numbers(rows[rows["status"] == "completed"], f"val/{plan.metric}").dropna()
+    scores = numbers(rows[rows["status"] == "completed"], f"val/{request.metric}").dropna()
     best = records(rows.loc[[scores.idxmax()]])[0] if len(scores) else {}
     found = []
     for domain in space:

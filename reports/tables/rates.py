@@ -14,7 +14,7 @@ from reports.tables import arms as tables
 COLUMNS = ["arm", "lr", "status", "score", "kept", "edge"]
 
 
-def rates(trials: pd.DataFrame, plan: RequestRecord) -> pd.DataFrame:
+def rates(trials: pd.DataFrame, request: RequestRecord) -> pd.DataFrame:
     """A row per arm and rate that it tried, on one seed: arm, lr, status, score (on validation), kept, edge.
 
     kept: whether the arm has been confirmed with it; before that, whether it is the best so far
@@ -22,7 +22,7 @@ def rates(trials: pd.DataFrame, plan: RequestRecord) -> pd.DataFrame:
     """
     rows = trials[trials["search"] == RATES] if "search" in trials.columns else trials.iloc[:0]
     table = pd.DataFrame({name: rows[name] for name in ("trial_id", "arm", "status")})
-    table["lr"], table["score"] = numbers(rows, "config/lr"), numbers(rows, f"val/{plan.metric}")
+    table["lr"], table["score"] = numbers(rows, "config/lr"), numbers(rows, f"val/{request.metric}")
     confirmed = tables.values(trials, "config/lr")
     rated: list[dict[str, Any]] = []
     for arm, tried in table.groupby("arm", sort=False):

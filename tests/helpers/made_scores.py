@@ -1,4 +1,4 @@
-"""Scores by arm and seed as `trials.csv` and the plan would hold them, for tests of what is claimed of them."""
+"""Scores by arm and seed as `trials.csv` and the request would hold them, for tests of what is claimed of them."""
 
 import itertools
 from collections.abc import Collection, Mapping, Sequence
@@ -42,8 +42,8 @@ def first(scores: Mapping[str, Mapping[int, float]], seeds: int) -> dict[str, di
     return {arm: {s: x for s, x in of_arm.items() if s <= seeds} for arm, of_arm in scores.items()}
 
 
-def plan(arms: Mapping[str, Mapping[str, Any]] | Sequence[str], **changed: Any) -> RequestRecord:
-    """Return a plan over arms, the first of them the control.
+def request(arms: Mapping[str, Mapping[str, Any]] | Sequence[str], **changed: Any) -> RequestRecord:
+    """Return a request for arms, the first of them the control.
 
     arms: a mapping is a factorial core by configuration, but for arms with none; a sequence are arms without factors
     """

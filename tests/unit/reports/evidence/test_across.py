@@ -15,11 +15,11 @@ from reports.evidence.across import ALL, DIFFERENCE, MEAN, SCORE, Across, Case, 
 from reports.evidence.claims import FIELDS
 from reports.evidence.holm import BETTER, OPEN, SAME, WORSE
 from reports.write import write_cover
-from tests.helpers.made_scores import analysed, by_seed, plan, trials
+from tests.helpers.made_scores import analysed, by_seed, request, trials
 from tests.helpers.made_up import MadeUp
 
 ARMS = ("control", "a", "b")
-PLAN = plan(ARMS)
+REQUEST = request(ARMS)
 
 
 def case(
@@ -27,7 +27,7 @@ def case(
     scores: Mapping[str, Sequence[float]],
     *,
     started: str = "2026-05-01T12:00",
-    of=PLAN,
+    of=REQUEST,
     data: str = "",
     epochs: int = 20,
     answers: Mapping[tuple[str, int], str] | None = None,
@@ -44,7 +44,7 @@ def case(
         runs=records.RunsRecord(history=(records.Run(started=started),)),
     )
     evidence = SimpleNamespace(
-        plan=of,
+        request=of,
         trials=trials(table),
         split="test",
         scores=table,
@@ -127,9 +127,9 @@ def test_a_failed_trial_of_one_case_withholds_verdicts_across_cases():
 
 
 def test_only_what_all_cases_of_one_metric_have_is_compared():
-    one, other = case("one", noisy(5)), case("two", noisy(5), of=replace(PLAN, metric="accuracy"))
+    one, other = case("one", noisy(5)), case("two", noisy(5), of=replace(REQUEST, metric="accuracy"))
     assert across([one, other]).claims == ()
-    third = case("three", noisy(5, seed=3), of=plan(("control", "b")))
+    third = case("three", noisy(5, seed=3), of=request(("control", "b")))
     assert {(claim.arm, claim.cases) for claim in across([one, other, third]).claims} == {
         ("b", ("one", "three"))
     }
@@ -166,7 +166,7 @@ def test_identical_cases_are_seldom_called_different():
         for name, spread in (("one", 1.0), ("two", 1.0), ("three", 4.0)):
             noise = 0.02 * rng.normal(size=(1, 9)) + 0.01 * rng.normal(size=(len(ARMS), 9))
             scores = dict(zip(ARMS, 0.4 + spread * noise, strict=True))
-            cases.append(case(name, scores, data="same", of=replace(PLAN, smallest_effect=0.001)))
+            cases.append(case(name, scores, data="same", of=replace(REQUEST, smallest_effect=0.001)))
         wrong += any(claim.shown in (BETTER, WORSE) for claim in across(cases).claims)
     assert stats.binomtest(wrong, 40).proportion_ci().low <= 0.05
 

@@ -15,11 +15,11 @@ from reports.evidence.evidence import Evidence
 from reports.evidence.prediction_hashes import answers
 from reports.reading.load import load
 from reports.tables.convergence import BestSoFar
-from tests.helpers.made_scores import GRID, METRIC, WEIGHTS, analysed, by_seed, plan, trials
+from tests.helpers.made_scores import GRID, METRIC, WEIGHTS, analysed, by_seed, request, trials
 from tests.helpers.made_up import MadeUp
 
-CELLS = plan(GRID)
-PAIR = plan(("control", "a"))
+CELLS = request(GRID)
+PAIR = request(("control", "a"))
 
 Scores = Mapping[str, Mapping[int, float]]
 
@@ -192,7 +192,7 @@ def test_what_joins_later_is_judged_by_extensions_alone():
     looks = [*analysed(names[:2], 6, 9), *analysed(names, 9, extension=True)]
     looks[1].covered["new"] = [*range(1, 10)]
     looks[2] = replace(looks[2], level=0.005)
-    before, after = (found(plan(names), scores, looks[:count])[1] for count in (2, 3))
+    before, after = (found(request(names), scores, looks[:count])[1] for count in (2, 3))
     assert (before.verdict, before.n, before.low) == ("not enough evidence", 9, None)
     assert (after.verdict, after.analyses, after.comparisons) == ("better", 3, 2)
     assert after.level == 0.005  # the other one was rejected before
@@ -219,7 +219,7 @@ def test_an_interval_stays_within_what_the_metric_can_be():
     """Accuracy lies in 0 to 1: a difference of means within 1, an interaction within 2."""
     wild = by_seed({arm: np.random.default_rng(place).integers(2, size=6) for place, arm in enumerate(GRID)})
     table = trials(wild).rename(columns={f"test/{METRIC}": "test/accuracy"})
-    made = claims(table, plan(GRID, metric="accuracy"), analysed(GRID, 6), {}, PLANNED)
+    made = claims(table, request(GRID, metric="accuracy"), analysed(GRID, 6), {}, PLANNED)
     reach = {"factor": 1.0, "simple": 1.0, "interaction": 2.0}
     assert all(-reach[claim.kind] <= claim.low <= claim.high <= reach[claim.kind] for claim in made)
     assert {claim.kind for claim in made if claim.high == reach[claim.kind]} >= {"simple"}
@@ -307,7 +307,7 @@ def test_undecided_arms_are_those_of_open_primary_comparisons_with_pairs():
             "open": 0.4 + 0.05 * rng.normal(size=6),
         }
     )
-    made = found(plan(names), scores, analysed(names, 6))
+    made = found(request(names), scores, analysed(names, 6))
     assert undecided(made, names) == {"control", "open"}
     # Without a pair of seeds it is given up once its arms were tried, not before.
     assert undecided(made, ("control", "sure", "open")) == undecided(made) == {"control", "open", "gone"}
@@ -348,7 +348,7 @@ def test_entropy_is_compared_among_arms_that_learn_it():
     table = trials(noise(6, names))
     table["mix/entropy"] = [entropy[arm] + 0.01 * rng.normal() for arm in table["arm"]]
     table.loc[table["arm"] == "fixed", "config/mix"] = "last"
-    of = plan(names)
+    of = request(names)
     made = contrasts(table, speeds(table), of, analysed(names, 6), PLANNED)
     (entropy_claim, *others) = [(claim.metric, claim.arm) for claim in made]
     assert entropy_claim == ("mix/entropy", "a")

@@ -9,7 +9,7 @@ from scipy import stats
 from adalayers.results.interim_analyses import CROSSED
 from adalayers.study import Factor
 from reports.evidence.omnibus import MATTERS, omnibus, permutation_p_values, spread_ratio
-from tests.helpers.made_scores import GRID, analysed, plan
+from tests.helpers.made_scores import GRID, analysed, request
 from tests.helpers.made_up import CORE, MadeUp
 from tests.helpers.pages import evidence_of
 
@@ -63,7 +63,7 @@ def scores(seeds: int, effect: float):
 
 
 def test_a_complete_crossing_is_asked_for_each_factor_and_their_interaction():
-    found = omnibus(plan(GRID), scores(6, 0.05), "test", analysed(GRID, 6))
+    found = omnibus(request(GRID), scores(6, 0.05), "test", analysed(GRID, 6))
     assert [(effect.as_json()["arm"], effect.verdict) for effect in found] == [
         ("alpha", MATTERS),
         ("weight", "not enough evidence"),
@@ -79,14 +79,14 @@ def test_what_is_not_asked():
     made, looks = scores(7, 0.05), analysed(GRID, 7)
     gone = {arm: row for arm, row in made.items() if arm != "alpha=8 weight=0"}
     incomplete = {arm: config for arm, config in GRID.items() if arm in gone}
-    assert omnibus(plan(incomplete), gone, "test", looks) == []  # a cell is missing
-    assert omnibus(plan(GRID), made, "test", []) == []  # no analysis yet
+    assert omnibus(request(incomplete), gone, "test", looks) == []  # a cell is missing
+    assert omnibus(request(GRID), made, "test", []) == []  # no analysis yet
     one = {arm: {"alpha": config["alpha"]} for arm, config in GRID.items() if config["weight"] == 0}
-    assert omnibus(plan(one), made, "test", looks) == []  # one factor
+    assert omnibus(request(one), made, "test", looks) == []  # one factor
     del made["alpha=8 weight=0"][3]
-    assert {effect.n for effect in omnibus(plan(GRID), made, "test", looks)} == {6}
+    assert {effect.n for effect in omnibus(request(GRID), made, "test", looks)} == {6}
     condition = (Factor("alpha", "alpha", condition=True), Factor("weight", "weight"))
-    asked = omnibus(plan(GRID, factors=condition), made, "test", looks)
+    asked = omnibus(request(GRID, factors=condition), made, "test", looks)
     assert [effect.factors for effect in asked] == [("weight",), ("alpha", "weight")]
 
 
@@ -99,7 +99,7 @@ def test_levels_that_vary_unequally_get_p_alone():
     for arm, config in GRID.items():
         spread = 5.0 if config["alpha"] == 8 else 1.0
         made[arm] = {seed: 0.4 + spread * (score - 0.4) for seed, score in made[arm].items()}
-    found = omnibus(plan(GRID), made, "test", analysed(GRID, 6))
+    found = omnibus(request(GRID), made, "test", analysed(GRID, 6))
     assert {effect.verdict for effect in found} == {None}
     assert all(0 < effect.p_value <= 1 for effect in found)
 

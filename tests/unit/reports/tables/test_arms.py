@@ -12,7 +12,7 @@ from reports.evidence.evidence import Evidence
 from reports.reading.load import Loaded, load
 from reports.tables import arms as tables
 from reports.tables import convergence
-from tests.helpers.made_scores import plan
+from tests.helpers.made_scores import request
 from tests.helpers.made_up import CONTROL, CORE, MadeUp
 
 OTHER = "alpha=8 entropy_weight=0"
@@ -124,7 +124,7 @@ def test_median_of_steps_counts_censored_as_last():
     curves = {1: ([10.0, 20.0], [0.5, 0.5]), 2: ([10.0, 30.0], [0.1, 0.5]), 3: ([10.0], [0.0])}
     best = convergence.BestSoFar({"a": {seed: tuple(map(np.array, of)) for seed, of in curves.items()}}, 0.0)
     rows = {"trial_id": list("xyz"), "arm": "a", "seed": [1, 2, 3], "stage": "confirm", "status": "completed"}
-    table = convergence.convergence(best, pd.DataFrame(rows), plan(["a"]))
+    table = convergence.convergence(best, pd.DataFrame(rows), request(["a"]))
     assert table.iloc[0].tolist() == ["a", 30, 10, math.inf, 3, 1, 0]
 
 

@@ -16,7 +16,7 @@ from tests.helpers.made_up import CONTROL, CORE, MadeUp
 
 def over(made: MadeUp, folder) -> tuple[str, pd.DataFrame]:
     evidence = Evidence(load(made.write(folder)))
-    return over_factor(evidence.arms, evidence.trials, evidence.plan)
+    return over_factor(evidence.arms, evidence.trials, evidence.request)
 
 
 def test_scores_by_number_of_examples_a_line_per_label(tmp_path):

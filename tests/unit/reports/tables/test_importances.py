@@ -20,7 +20,7 @@ ALPHA = Domain("alpha", "scientific", 1.0, 1024.0, log=True)
 WEIGHT = Domain("entropy_weight", "scientific", choices=("0.0", "0.001", "0.01"))
 LR = Domain("lr", "nuisance", 0.0, 1.0)
 SPACE = [ALPHA, WEIGHT, LR]
-PLAN = RequestRecord(metric="f1")
+REQUEST = RequestRecord(metric="f1")
 
 
 def points(n: int = 60, seed: int = 0) -> pd.DataFrame:

@@ -25,11 +25,11 @@ ROWS = [
 COLUMNS = ["trial_id", "stage", "search", "arm", "status", "config/lr", "val/f1"]
 TRIALS = pd.DataFrame(ROWS, columns=COLUMNS).assign(seed=[0] * 9 + [1])
 ARMS = tuple(PlannedArm(name) for name in "abc")
-PLAN = RequestRecord(metric="f1", arms=ARMS)
+REQUEST = RequestRecord(metric="f1", arms=ARMS)
 
 
 def test_the_best_is_kept_ties_go_to_the_smallest_id_and_what_was_confirmed_stays():
-    table = rates(TRIALS, PLAN)
+    table = rates(TRIALS, REQUEST)
     kept = table[table["kept"]]
     assert list(zip(kept["arm"], kept["lr"], kept["edge"], strict=True)) == [
         ("a", 3e-3, ""),
@@ -42,5 +42,5 @@ def test_the_best_is_kept_ties_go_to_the_smallest_id_and_what_was_confirmed_stay
 
 def test_rates_are_no_search_and_a_study_without_them_has_none():
     assert list(searched(TRIALS)["trial_id"]) == ["t9"]
-    assert rates(TRIALS[TRIALS["search"] == ""], PLAN).empty
-    assert rates(TRIALS.drop(columns="search"), PLAN).empty
+    assert rates(TRIALS[TRIALS["search"] == ""], REQUEST).empty
+    assert rates(TRIALS.drop(columns="search"), REQUEST).empty
