@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Collection, Hashable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Literal, Protocol, runtime_checkable
+from typing import Any, Literal
 
 import torch
 from jaxtyping import Float, Int
 from torch import Tensor, nn
 
 from adalayers.states import State
-from adalayers.tensors.members import Batches
 
 States = Mapping[State, Float[Tensor, "tokens K"]]
 """The hidden states of a batch's real tokens, end to end."""
@@ -45,30 +44,6 @@ class Term:
     matrix: Tensor | None = None
     gelu: bool = False
     eps: float | None = None
-
-
-@runtime_checkable
-class Examples(Protocol):
-    """One batch of the training data, for a fusion that looks at it before training.
-
-    Attributes:
-        states:  {hidden state: [tokens, K]}, real tokens end to end, read when asked for
-        lengths: int64 [batch]
-        labels:  [batch], or [words]
-        words:   indices of the words' first sub-tokens, or None
-        special: bool [tokens], tokens that are no part of a text, on the CPU as lengths are; None where nobody knows
-    """
-
-    @property
-    def states(self) -> Mapping[State, Tensor]: ...
-    @property
-    def lengths(self) -> Tensor: ...
-    @property
-    def labels(self) -> Tensor: ...
-    @property
-    def words(self) -> Tensor | None: ...
-    @property
-    def special(self) -> Tensor | None: ...
 
 
 class Fusion(nn.Module, ABC):
@@ -191,17 +166,19 @@ class Fusion(nn.Module, ABC):
         """Return what `forward` gives, of the sum of all `terms`."""
         return total
 
-    def alike(self) -> Hashable:
-        """Return what fusions have in common that `together` computes as one; None: this one runs alone."""
+    def alike(self) -> tuple[Any, ...] | None:
+        """Return what computes several such fusions as one, and what they then have in common; None: this runs alone.
+
+        The former is a class that is made of the fusions, as `LayerMixes`.
+        """
         return None
 
-    @classmethod
-    def together(cls, members: Sequence[Fusion]) -> Fusions:
-        """Return fusions that are `alike` as one."""
-        raise NotImplementedError
+    def fit(self, batches: Iterable[Any]) -> None:
+        """Look at the training data, once, before training.
 
-    def fit(self, batches: Iterable[Examples]) -> None:
-        """Look at the training data, once, before training; the batches may be gone over several times."""
+        Args:
+            batches: Of the data (`adalayers.data.trial_data.Batch`); they may be gone over several times.
+        """
 
     def refit(self) -> bool:
         """Change what is trained after training has ended, and return whether to train again from there."""
@@ -228,41 +205,3 @@ class Fusion(nn.Module, ABC):
             yield
         finally:
             self._dropped, self._renormalise = before
-
-
-class Fusions(ABC):
-    """Several fusions over the same hidden states, as one: arithmetic alone, the parameters are given."""
-
-    def used(self) -> Float[Tensor, "members parameters"] | None:
-        """Return 1 for each parameter of the first group, all of one size, that the last `mixed` used; None: all."""
-        return None
-
-    @abstractmethod
-    def prepare(self) -> None:
-        """Note what of the members' settings may have changed since the last epoch."""
-
-    @abstractmethod
-    def mixed(self, parameters: Sequence[Tensor], batches: Batches) -> Float[Tensor, "tokens members width"]:
-        """Return what each gives, float32.
-
-        Args:
-            parameters: Of each of the `parameter_groups`, [members, parameters, numbers]; of several shapes
-                        [members, 1, numbers].
-            batches:    Of the step.
-        """
-
-    @abstractmethod
-    def penalties(self) -> Float[Tensor, " members"] | None:
-        """Return each one's `penalty` after `mixed`, 0 for none; None where no one has any."""
-
-    @abstractmethod
-    def weights(self, parameters: Sequence[Tensor]) -> Float[Tensor, "members numbers"]:
-        """Return the numbers of each one's `diagnostics`."""
-
-    @abstractmethod
-    def named(self, member: int, weights: Sequence[float]) -> dict[str, float]:
-        """Return a member's numbers as its `diagnostics`."""
-
-    def dropouts(self) -> list[str]:
-        """Return the names of the dropout of each token that acts."""
-        return []

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Hashable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import ClassVar, Literal
+from typing import Any, ClassVar, Literal
 
 import torch
 from jaxtyping import Float
@@ -14,7 +14,7 @@ from torch.nn import functional
 
 from adalayers.config import MAX_WIDTH, bounded
 from adalayers.errors import BadInput
-from adalayers.fusion.fusion import Fusion, Fusions, Lengths, States, Term
+from adalayers.fusion.fusion import Lengths, States, Term
 from adalayers.fusion.projections import NORM_EPS, projections
 from adalayers.fusion.weighted import WeightedConfig, WeightedFusion
 from adalayers.states import Pooling, Settings, Shape, State
@@ -220,22 +220,20 @@ class LayerMix(WeightedFusion):
         """Return F of the sum: the sum itself, or its gelu."""
         return functional.gelu(total) if self.gelu_after else total
 
-    def alike(self) -> Hashable:
-        """Return what must be the same of mixes that `LayerMixes` computes as one."""
+    def alike(self) -> tuple[Any, ...] | None:
+        """Return `LayerMixes`, and what must be the same of mixes that it computes as one."""
+        if self._dropped:
+            return None
         trained = self.projections[0].weight.requires_grad
         read = self.states if self.mix == "learned" else tuple(self.live())
-        return None if self._dropped else (self.states, read, self.width, self.eps, self.gelu_after, trained)
-
-    @classmethod
-    def together(cls, members: Sequence[Fusion]) -> LayerMixes:
-        return LayerMixes([member for member in members if isinstance(member, LayerMix)])
+        return LayerMixes, self.states, read, self.width, self.eps, self.gelu_after, trained
 
     def finish(self) -> None:
         """Switch on a cutoff that was to wait until training is over."""
         self.cutoff_active = True
 
 
-class LayerMixes(Fusions):
+class LayerMixes:
     """What each of several `LayerMix`es gives, computed over the states that they read.
 
     Args:
@@ -301,14 +299,13 @@ class LayerMixes(Fusions):
             live = [i for i, own in enumerate(weights.tolist()) if max(own) > 0]
         read = iter(batches.states([self.states[i] for i in live]))
         activated = ACTIVATIONS.activated(len(live), read, weights.dtype)
-        activated = activated.unflatten(1, (len(batches.parts), -1))
+        activated = activated.unflatten(1, (len(batches.members), -1))
         if len(live) < len(self.states):
             weights, matrices = (
                 torch.stack([each[i] for i in live]) for each in (weights, matrices.unbind())
             )
         masks = self._masks(live, batches, activated.shape[2])
-        members = [len(part) for part in batches.parts]
-        total = mix_of_members(weights, matrices, activated, members, self.eps, masks)
+        total = mix_of_members(weights, matrices, activated, batches.members, self.eps, masks)
         return functional.gelu(total) if self.gelu_after else total
 
     def _masks(

@@ -24,7 +24,7 @@ def alike(model: FusionModel) -> Hashable:
     if type(model) is not FusionModel or of_fusion is None:
         return None
     settings = model.config.values()
-    return type(model.fusion), of_fusion, model.shape, *(settings[name] for name in _OF_THE_HEAD)
+    return *of_fusion, model.shape, *(settings[name] for name in _OF_THE_HEAD)
 
 
 class FusionModels:
@@ -37,7 +37,8 @@ class FusionModels:
     def __init__(self, members: Sequence[FusionModel]):
         first = members[0]
         self.config, self.shape = first.config, first.shape
-        self.fusion = type(first.fusion).together([member.fusion for member in members])
+        kind, *_ = first.fusion.alike() or ()
+        self.fusion = kind([member.fusion for member in members])
         with torch.device("meta"):
             self.head = build_head(first.config, first.shape, first.fusion.width)
         heads = [member.head for member in members if member.head is not None]
@@ -59,9 +60,9 @@ class FusionModels:
         """Return each member's outputs for what is asked of its batch: its sequences, or words of them.
 
         Args:
-            values: Of each of the `parameter_groups`, the head's first, as `Fusions.mixed` takes them.
+            values: Of each of the `parameter_groups`, the head's first, as the fusions' `mixed` takes them.
         """
-        of_head, *of_fusion = values[0].squeeze(1), *values[1:]
+        of_head, *of_fusion = values[0].flatten(1), *values[1:]
         full = low = of_head.split(self._of_head, 1)
         if torch.is_autocast_enabled(kind := of_head.device.type):  # once for all groups of lengths
             low = of_head.to(torch.get_autocast_dtype(kind)).split(self._of_head, 1)

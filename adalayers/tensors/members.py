@@ -49,7 +49,7 @@ class Batches:
     its neighbours in a group that is padded to one length.
 
     Attributes:
-        parts:    By batch, the members that read it, next to each other.
+        members:  How many read each batch; those of one stand next to each other.
         groups:   (sequences, tokens) of each group.
         numbers:  By name, on the device:
                   padding    bool [batches, padded tokens], True where nothing is; absent: nowhere
@@ -65,7 +65,7 @@ class Batches:
         now:      Which of the sequences a head is given; all before it is.
     """
 
-    parts: Sequence[range]
+    members: Sequence[int]
     groups: Sequence[tuple[int, int]]
     numbers: dict[str, Any]
     training: bool

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import itertools
 import logging
 import math
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections import Counter
+from collections.abc import Callable, Generator, Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -13,12 +13,11 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from adalayers.models.several import FusionModels
-from adalayers.tensors.members import Batches
+from adalayers.models.several import FusionModels, alike
 from adalayers.tensors.ragged import to_device, token_batches
 from adalayers.training.evaluation import EVALUATION_TOKENS, outputs, reduced
 from adalayers.training.optimisers import Stack
-from adalayers.training.plan import Examples, Plan, in_passes, shares
+from adalayers.training.plan import Plan, in_passes, shares
 from adalayers.training.steps import TRAIN, is_out_of_memory
 
 if TYPE_CHECKING:
@@ -36,42 +35,40 @@ class Members:
     Where memory does not hold a batch it is passed in parts, whose gradients are summed.
 
     Args:
-        trainers: Those that read one batch stand next to each other.
-        stacked:  Whether their models are `alike` and computed as one; else there is one trial, of any kind.
-
-    Attributes:
-        results: What came of the last `epoch` or `predict`, by member.
+        trainers: Whose models are `alike` and computed as one, those that read one batch next to each other; or one
+                  trial of any kind.
     """
 
-    def __init__(self, trainers: Sequence[Trainer], *, stacked: bool):
+    def __init__(self, trainers: Sequence[Trainer]):
         self.trainers, self.trained = [*trainers], [trainer.trained for trainer in trainers]
         self._first = trainers[0]
-        self.model = FusionModels([trainer.model for trainer in trainers]) if stacked else None
-        if stacked:
-            self.stack = Stack(self.trained)
-        self._parts: list[range] = []
-        for _, own in itertools.groupby(trainers, key=lambda trainer: trainer.reads):
-            start = self._parts[-1].stop if self._parts else 0
-            self._parts.append(range(start, start + len([*own])))
-        self._readers = [trainers[part.start] for part in self._parts]
-        self.results: list[Any] = []
+        self.model: FusionModels | None = None
+        self._values: Sequence[Tensor] = self.trained[0].parameters
+        if alike(self._first.model) is not None:
+            self.model, self.stack = FusionModels([each.model for each in trainers]), Stack(self.trained)
+            self._values = self.stack.values
+        self._counts = [*Counter(trainer.reads for trainer in trainers).values()]
+        self._readers = [*{trainer.reads: trainer for trainer in trainers}.values()]
 
-    def epoch(self) -> Iterator[None]:
-        """Train an epoch, a batch at a time; of it come sums of a batch's mean objective times its examples."""
+    def epoch(self) -> Generator[None, None, list[float]]:
+        """Train an epoch, a batch at a time; return sums of a batch's mean objective times its examples, by member."""
         self._steps = [*zip(*(reader.batches() for reader in self._readers), strict=True)]
         self._total = torch.zeros(len(self.trainers), device=self._first.device)
         self._done, self._noted = 0, dict[int, Any]()
         yield from self._as_memory_allows(self._train)
-        self.results, numbers = self._total.tolist(), [*self._noted.values()]
-        if self.model is not None and numbers:
-            numbers = torch.stack(numbers).tolist()
+        if self.model is not None:
+            named = self.model.fusion.named
+            self._noted = {
+                done: [named(m, own) for m, own in enumerate(numbers.tolist())]
+                for done, numbers in self._noted.items()
+            }
         for m, trainer in enumerate(self.trainers):
-            own = numbers if self.model is None else [self.model.fusion.named(m, each[m]) for each in numbers]
-            trainer.took(len(self._steps), dict(zip(self._noted, own, strict=True)))
+            trainer.took(len(self._steps), {done: noted[m] for done, noted in self._noted.items()})
+        return self._total.tolist()
 
-    def predict(self, name: str) -> Iterator[None]:
-        """Predict a split's items, a batch at a time; of it come rows of labels, predictions, their probabilities."""
-        yield from self._as_memory_allows(lambda: self._predict(name))
+    def predict(self, name: str) -> Generator[None, None, list[tuple[np.ndarray, ...]]]:
+        """Predict a split, a batch at a time; return rows of labels, predictions, their probabilities, by member."""
+        return (yield from self._as_memory_allows(lambda: self._predict(name)))
 
     def setting(self, name: str) -> Float[Tensor, " members"]:
         """Return each member's value of a hyperparameter."""
@@ -84,38 +81,35 @@ class Members:
         These are [members, ...] of each group of parameters where models are stacked, else [1, ...] of each parameter,
         None where it has none.
         """
-        leaves: Sequence[Tensor] = self.trained[0].parameters
-        if self.model is not None:
-            leaves = [values.detach().requires_grad_() for values in self.stack.values]
-        for leaf in leaves:
+        for leaf in self._values:
             leaf.grad = None
         total = torch.zeros_like(self._total)
         for one in passes:
-            losses, penalties = self._of_model(*one) if self.model is None else self._of_models(leaves, one)
+            given, batch = self._forward(TRAIN, one)
+            if self.model is None:
+                labels, penalties = batch.labels.unsqueeze(0), self._first.model.fusion.penalty()
+                counted = to_device(
+                    torch.from_numpy(shares(self._first, batch.rows, one[1][0])), given.device
+                )
+            else:
+                labels, counted = (batch.by_member(batch.numbers[name]) for name in ("labels", "shares"))
+                penalties = self.model.fusion.penalties()
+            own = self._losses(given.flatten(0, 1), labels.expand(given.shape[:2]).flatten())
+            losses = (own.view(given.shape[:2]) * counted).sum(1)
             if penalties is not None:
                 losses = losses + penalties / len(passes)
-            losses.sum().backward(inputs=leaves)  # type: ignore[arg-type]
+            losses.sum().backward(inputs=self._values)  # type: ignore[arg-type]
             total += losses.detach()
-        gradients = [leaf.grad for leaf in leaves]
+        gradients = [leaf.grad for leaf in self._values]
         if self.model is None:
             gradients = [None if own is None else own.unsqueeze(0) for own in gradients]
         return total, gradients
 
-    def _step(self, gradients: Sequence[Any]) -> None:
-        """Take the step of the optimiser."""
-        factors = [trainer.rate_factor(self._done) for trainer in self.trainers]
-        if self.model is not None:
-            self.stack.step(gradients, factors, self.model.fusion.used())
-        else:
-            own = [None if gradient is None else gradient[0] for gradient in gradients]
-            self.trained[0].step(own, factors[0])
-
-    def _as_memory_allows(self, going_on: Callable[[], Iterator[None]]) -> Iterator[None]:
+    def _as_memory_allows(self, going_on: Callable[[], Generator[None, None, Any]]) -> Any:
         """Do what goes on from where it stands; a batch that memory does not hold is passed in twice as many parts."""
         while True:
             try:
-                yield from going_on()
-                return
+                return (yield from going_on())
             except (RuntimeError, MemoryError) as error:
                 most = self._first.config.batch_size
                 if not is_out_of_memory(error) or self._first.passes >= most:
@@ -128,13 +122,12 @@ class Members:
             each = math.ceil(most / passes)
             logger.warning(f"out of memory on a batch of {most}: it is passed {each} at a time from now on")
 
-    def _train(self) -> Iterator[None]:
+    def _train(self) -> Generator[None, None, None]:
         """Take the steps that are left of the epoch. Where memory does not suffice for one all is as before it."""
         steps, spacing = self._steps[self._done :], max(1, len(self._steps) // DIAGNOSTICS_PER_EPOCH)
-        divided: Iterable[Sequence[Any]] = (in_passes(step, self._first.passes) for step in steps)
+        divided: Iterable[Any] = (in_passes(step, self._first.passes) for step in steps)
         if self.model is not None:
-            plan = Plan(self.model, self._parts, self._readers, TRAIN)
-            divided = plan.batches(divided, self._done)
+            divided = Plan(self.model, self._counts, self._readers, TRAIN).batches(divided, self._done)
         for step, passes in zip(steps, divided, strict=True):
             losses, gradients = self.gradients(passes)
             with torch.no_grad():
@@ -142,58 +135,55 @@ class Members:
             self._total += losses * len(step[0])
             self._done += 1
             if self._done % spacing == 0 and self._done < len(self._steps):
-                fusion = self._first.model.fusion
-                self._noted[self._done] = (
-                    self.model.fusion.weights(self.stack.values[1:]) if self.model else fusion.diagnostics()
-                )
+                if self.model is None:
+                    self._noted[self._done] = [self._first.model.fusion.diagnostics()]
+                else:
+                    self._noted[self._done] = self.model.fusion.weights(self._values[1:])
             yield
 
-    def _of_model(self, examples: Examples, whole: Examples) -> tuple[Tensor, Tensor | None]:
-        """Return the loss of a trial of any kind over examples of a batch, [1], and its penalty."""
-        trial = self._first
-        model = trial.model.train()
-        batch = trial.data.splits[TRAIN].batch(examples[0], model.live(), trial.device)
-        own = self._losses(outputs(model, batch), batch.labels)
-        counted = to_device(torch.from_numpy(shares(trial, batch.rows, whole[0])), trial.device)
-        return (own * counted).sum().unsqueeze(0), model.fusion.penalty()
+    def _step(self, gradients: Sequence[Any]) -> None:
+        """Take the step of the optimiser."""
+        factors = [trainer.rate_factor(self._done) for trainer in self.trainers]
+        if self.model is not None:
+            self.stack.step(gradients, factors, self.model.fusion.used())
+        else:
+            self.trained[0].step((None if own is None else own[0] for own in gradients), factors[0])
 
-    def _of_models(self, values: Sequence[Tensor], batches: Batches) -> tuple[Tensor, Tensor | None]:
-        """Return the losses of models that are alike, [members], and their penalties."""
-        assert self.model is not None
-        with reduced(self._first.device):
-            given = self.model.forward(values, batches)
-        labels, counted = (batches.by_member(batches.numbers[name]) for name in ("labels", "shares"))
-        own = self._losses(given.flatten(0, 1), labels.expand(given.shape[:2]).flatten())
-        return (own.view(given.shape[:2]) * counted).sum(1), self.model.fusion.penalties()
+    def _forward(self, name: str, one: Any) -> tuple[Float[Tensor, "members items outputs"], Any]:
+        """Return the outputs for a batch, and the batch.
+
+        Args:
+            one: A batch of `Plan`; of a trial of any kind its examples, and those of the whole step.
+        """
+        trial = self._first
+        if self.model is not None:
+            with reduced(trial.device):
+                return self.model.forward(self._values, one), one
+        model, ((examples,), _) = trial.model.train(name == TRAIN), one
+        batch = trial.data.splits[name].batch(examples, model.live(), trial.device)
+        return outputs(model, batch).unsqueeze(0), batch
 
     def _losses(self, given: Tensor, labels: Tensor) -> Tensor:
         """Return the loss of each example, of whichever member."""
         return self._first.data.kind.loss(given, labels)
 
-    def _predict(self, name: str) -> Iterator[None]:
+    @torch.no_grad()
+    def _decoded(self, name: str, one: Any) -> tuple[Tensor, ...]:
+        """Return predictions and their probabilities, [members, items]."""
+        answers, _ = self._forward(name, one)
+        decoded = self._first.data.kind.decode(answers.flatten(0, 1))
+        return tuple(each.view(answers.shape[:2]) for each in decoded)
+
+    def _predict(self, name: str) -> Generator[None, None, list[tuple[np.ndarray, ...]]]:
         split = self._first.data.splits[name]
         batches = token_batches(split.features.lengths, EVALUATION_TOKENS // self._first.passes)
-        given: Iterable[Any] = batches
+        given: Iterable[Any] = ([([examples], [examples])] for examples in batches)
         if self.model is not None:
-            plan = Plan(self.model, [range(len(self.trainers))], self._readers[:1], name)
-            given = (one for (one,) in plan.batches([([examples], [examples])] for examples in batches))
+            given = Plan(self.model, [len(self.trainers)], self._readers[:1], name).batches(given)
         found = []
-        for one in given:
+        for (one,) in given:
             found.append(self._decoded(name, one))
             yield
         rows = np.concatenate([split.items(examples)[0] for examples in batches])
         predicted, sure = (torch.cat(each, dim=1).cpu().numpy() for each in zip(*found, strict=True))
-        self.results = [(rows, *own) for own in zip(predicted, sure, strict=True)]
-
-    @torch.no_grad()
-    def _decoded(self, name: str, given: Any) -> tuple[Tensor, Tensor]:
-        """Return predictions and their probabilities, [members, items]."""
-        data, model = self._first.data, self._first.model.eval()
-        if self.model is None:
-            batch = data.splits[name].batch(given, model.live(), self._first.device)
-            answers = outputs(model, batch).unsqueeze(0)
-        else:
-            with reduced(self._first.device):
-                answers = self.model.forward(self.stack.values, given)
-        predicted, sure = data.kind.decode(answers.flatten(0, 1))
-        return predicted.view(answers.shape[:2]), sure.view(answers.shape[:2])
+        return [(rows, *own) for own in zip(predicted, sure, strict=True)]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import torch
@@ -52,7 +52,7 @@ class Trained:
         """Go on from where a trial with the same parameters stood."""
         self.moments, self.steps = state["moments"], state["steps"]
 
-    def step(self, gradients: Sequence[Tensor | None], factor: float) -> None:
+    def step(self, gradients: Iterable[Tensor | None], factor: float) -> None:
         """Take a step; a parameter without a gradient stays as it is, its moments too.
 
         Args:
@@ -83,37 +83,39 @@ class Stack:
 
     def __init__(self, trials: Sequence[Trained]):
         most = max(trials, key=lambda trial: len(trial.groups))
-        like, counts = most.parameters[0].detach(), [n for n, *_ in most.groups]
-        self._decoupled, self._ends = most.decoupled, [*itertools.accumulate(counts)]
+        sizes, like = iter([own.numel() for own in most.parameters]), most.parameters[0].detach()
+        self._trials, self._sizes = trials, [[*itertools.islice(sizes, n)] for n, *_ in most.groups]
         self._logs = like.new_tensor([math.log(BETA1), math.log(BETA2)]).view(2, 1, 1)
-        self._steps = like.new_zeros(len(trials), len(most.parameters))
-        self._rates, self._decay = self._steps.new_zeros(2, *self._steps.shape)
+        self._steps, self._rates, self._decay = like.new_zeros(3, len(trials), len(most.parameters))
+        wholes = []
+        for own in self._sizes:
+            units = len(own) if len({*own}) == 1 else 1
+            # A unit's numbers of all members next to each other: they are multiplied as one.
+            whole = like.new_zeros(3, units, len(trials), sum(own) // units)
+            wholes.append(whole.transpose(1, 2).unbind())
+        self.values, *self._moments = map(list, zip(*wholes, strict=True))
         for m, trial in enumerate(trials):
-            own = slice(len(trial.parameters))
-            trial.steps = self._steps[m, own].copy_(trial.steps)
-            rates = [each for n, *each in trial.groups for _ in range(n)]
-            self._rates[m, own], self._decay[m, own] = like.new_tensor(rates).T
-        of_groups = [self._moved(trials, end - n, end) for n, end in zip(counts, self._ends, strict=True)]
-        self.values, *self._moments = map(list, zip(*of_groups, strict=True))
+            self._move(m, trial)
+        self.values = [values.detach().requires_grad_() for values in self.values]
 
-    def _moved(self, trials: Sequence[Trained], first: int, end: int) -> list[Tensor]:
-        """Move a group's parameters and moments into one tensor each; those of trials become views of them."""
-        group = max((trial.parameters[first:end] for trial in trials), key=len)
-        alike, sizes = len({own.shape for own in group}) == 1, [own.numel() for own in group]
-        units = (len(sizes), sizes[0]) if alike else (1, sum(sizes))
-        # A unit's numbers of all members next to each other: they are multiplied as one.
-        wholes = [
-            group[0].detach().new_zeros(units[0], len(trials), units[1]).transpose(0, 1) for _ in range(3)
-        ]
-        for m, trial in enumerate(trials):
-            rows = zip(
-                *(whole[m].unbind() if alike else whole[m, 0].split(sizes) for whole in wholes), strict=True
-            )
-            for j, (own, parts) in enumerate(zip(trial.parameters[first:end], rows, strict=False), first):
-                former = zip(parts, (own.detach(), *trial.moments[j]), strict=True)
-                own.data, *moments = (part.view(own.shape).copy_(of) for part, of in former)
-                trial.moments[j] = tuple(moments)
-        return wholes
+    def _move(self, m: int, trial: Trained) -> None:
+        """Make what a trial trains, and where Adam stands with it, views of the stack."""
+        n = len(trial.parameters)
+        trial.steps = self._steps[m, :n].copy_(trial.steps)
+        rates = [each for count, *each in trial.groups for _ in range(count)]
+        self._rates[m, :n], self._decay[m, :n] = self._rates.new_tensor(rates).T
+        places = zip(*(self._parts(m, each) for each in (self.values, *self._moments)), strict=True)
+        for j, (own, parts) in enumerate(zip(trial.parameters, places, strict=False)):
+            former = zip(parts, (own.detach(), *trial.moments[j]), strict=True)
+            own.data, *moments = (part.view(own.shape).copy_(of) for part, of in former)
+            trial.moments[j] = tuple(moments)
+
+    def _parts(self, m: int, wholes: Sequence[Tensor]) -> list[Tensor]:
+        """Return a member's own of each parameter, views [numbers]."""
+        parts = list[Tensor]()
+        for sizes, whole in zip(self._sizes, wholes, strict=True):
+            parts += whole[m].unbind() if whole.shape[1] == len(sizes) else whole[m, 0].split(sizes)
+        return parts
 
     def step(
         self,
@@ -127,27 +129,29 @@ class Stack:
             factors: What each trial's rates are multiplied by.
             used:    1 for the parameters of the second group that take part, else 0; None: all do.
         """
-        takes = torch.ones_like(self._steps)
-        factor = ragged.to_device(torch.tensor(factors, dtype=takes.dtype), takes.device).unsqueeze(1)
+        takes, of_head = torch.ones_like(self._steps), len(self._sizes[0])
         if used is not None:
-            takes[:, self._ends[0] : self._ends[1]] = used
+            takes[:, of_head : of_head + used.shape[1]] = used
+        if not ragged.on_gpu(takes.device):
+            for m, (trial, factor) in enumerate(zip(self._trials, factors, strict=True)):
+                own = zip(trial.parameters, self._parts(m, gradients), takes[m].tolist(), strict=False)
+                trial.step((g.view(p.shape) if taken else None for p, g, taken in own), factor)
+            return
+        factor = ragged.to_device(torch.tensor(factors, dtype=takes.dtype), takes.device).unsqueeze(1)
         self._steps += takes
         short1, short2 = torch.expm1(self._logs * self._steps.clamp(min=1))  # beta^steps - 1
-        rates = self._rates * factor * takes
+        rates, end = self._rates * factor * takes, 0
         numbers = rates, self._decay * takes, rates / short1, short2.neg().rsqrt(), takes
-        for *own, end in zip(gradients, self.values, *self._moments, self._ends, strict=True):
-            units = own[0].shape[1]
-            scalars = (each[:, end - units : end].unsqueeze(2) for each in numbers)
-            # A CPU takes what stays in its cache, a GPU all.
-            most = own[0].shape[:2] if ragged.on_gpu(takes.device) else (1, 1)
-            for some in zip(*(each.split(most[0]) for each in (*own, *scalars)), strict=True):
-                for part in zip(*(each.split(most[1], dim=1) for each in some), strict=True):
-                    self._adam(*part)
+        for sizes, g, p, *moments in zip(self._sizes, gradients, self.values, *self._moments, strict=True):
+            end += len(sizes)
+            # Of a group that is one unit all parameters have the same.
+            own = (each[:, end - p.shape[1] : end].unsqueeze(2) for each in numbers)
+            self._adam(g, p, *moments, *own)
 
     def _adam(self, g: Tensor, p: Tensor, m: Tensor, v: Tensor, *scalars: Tensor) -> None:
         """Take the step of values p and their moments m and v, by their gradient g."""
         lr, decay, scale, root, live = scalars
-        if self._decoupled:
+        if self._trials[0].decoupled:
             p.mul_(1 - lr * decay)
         else:
             g = torch.addcmul(g, p, decay)

@@ -36,13 +36,13 @@ class Plan:
 
     Attributes:
         model:   The members' models.
-        parts:   By batch of a step, the members that read it.
-        readers: One of each.
+        members: How many read each batch of a step; those of one stand next to each other.
+        readers: One of the members of each batch.
         name:    Of the split.
     """
 
     model: FusionModels
-    parts: Sequence[range]
+    members: Sequence[int]
     readers: Sequence[Trainer]
     name: str
 
@@ -83,8 +83,8 @@ class Plan:
         if padding.any():
             places = np.flatnonzero(place < np.repeat(longest, padded))
             numbers |= {"padding": padding, "places": places}
-        if len(self.parts) > 1:
-            numbers["of_member"] = np.repeat(np.arange(len(self.parts)), [len(part) for part in self.parts])
+        if len(self.members) > 1:
+            numbers["of_member"] = np.repeat(np.arange(len(self.members)), self.members)
         items, training = [split.items(own) for split, own in of_split], self.name == TRAIN
         counted = ragged.on_gpu(self.readers[0].device)
         if self._splits[0].word_offsets is not None:
@@ -98,7 +98,7 @@ class Plan:
                 numbers |= self._keys(number, of_split, longest)
         stretched = ragged.stretched_rows(lengths.ravel(), np.tile(longest, len(lengths)))
         return Batches(
-            self.parts,
+            self.members,
             [*zip(sizes, times.tolist(), strict=True)],
             numbers,
             training,

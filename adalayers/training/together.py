@@ -26,64 +26,57 @@ class Together:
 
     def __init__(self, *, on_batch: Callable[[], None] = lambda: None) -> None:
         self._on_batch = on_batch
-        self._known: dict[Hashable, Members] = {}
+        self._known: list[Members] = []
 
     def __call__(self, requests: Sequence[Request]) -> dict[Request, Any]:
         """Do what is asked for, a batch of each in turn, and return what came of it: results, and errors."""
         by_kind: dict[Hashable, list[Request]] = {}
         for request in requests:
-            by_kind.setdefault((request.split, self._kind(request.trainer)), []).append(request)
+            by_kind.setdefault((request.split, _kind(request.trainer)), []).append(request)
         answers: dict[Request, Any] = {}
         runs = [self._run(sorted(own, key=_place), answers) for own in by_kind.values()]
         while runs:  # a batch that several read is read by them one after the other
             runs = [run for run in runs if next(run, self) is not self]
+            self._on_batch()
         return answers
 
     def _run(self, requests: Sequence[Request], answers: dict[Request, Any]) -> Iterator[None]:
         """Do what trials of one kind ask for."""
-        trainers, split = [request.trainer for request in requests], requests[0].split
+        split = requests[0].split
         try:
-            members = self._members(trainers)
-            for _ in members.epoch() if split == TRAIN else members.predict(split):
-                self._on_batch()
-                yield
+            members = self._members([request.trainer for request in requests])
+            results = yield from members.epoch() if split == TRAIN else members.predict(split)
         except Exception as error:
             if len(requests) > 1:
                 raise
             answers[requests[0]] = error
-            self._forget(trainers)
         else:
-            answers |= zip(requests, members.results, strict=True)
+            answers |= zip(requests, results, strict=True)
 
     def _members(self, trainers: Sequence[Trainer]) -> Members:
-        stacked = self._stackable(trainers[0])
-        key = stacked, *(trainer.trained for trainer in trainers)
-        if key not in self._known:
-            self._forget(trainers)
-            self._known[key] = Members(trainers, stacked=stacked)
-        return self._known[key]
+        trained, alone = [trainer.trained for trainer in trainers], alike(trainers[0].model) is None
+        for known in self._known:
+            if known.trained == trained and (known.model is None) == alone:
+                return known
+        self._known = [known for known in self._known if not {*known.trainers} & {*trainers}]
+        self._known.append(Members(trainers))
+        return self._known[-1]
 
-    def _forget(self, trainers: Sequence[Trainer]) -> None:
-        known = self._known.items()
-        self._known = {key: own for key, own in known if not {*own.trainers} & {*trainers}}
 
-    def _stackable(self, trainer: Trainer) -> bool:
-        return alike(trainer.model) is not None
-
-    def _kind(self, trainer: Trainer) -> Hashable:
-        """Return what must be the same of trials that are passed together."""
-        if not self._stackable(trainer):
+def _kind(trainer: Trainer) -> Hashable:
+    """Return what must be the same of trials that are passed together."""
+    if (models := alike(trainer.model)) is None:
+        return id(trainer)
+    head, config, train = trainer.model.head, trainer.config, trainer.data.splits[TRAIN]
+    draws: Hashable = None
+    if not ragged.on_gpu(trainer.device):  # then they have one stream, if they draw alike
+        if any(_drops(trainer.model.fusion)):
             return id(trainer)
-        head, config, train = trainer.model.head, trainer.config, trainer.data.splits[TRAIN]
-        draws: Hashable = None
-        if not ragged.on_gpu(trainer.device):  # then they have one stream, if they draw alike
-            if any(_drops(trainer.model.fusion)):
-                return id(trainer)
-            draws = trainer.reads, head is not None and tuple(_drops(head))
-        return (
-            *(alike(trainer.model), draws, config.optimiser, config.class_weights, config.batch_size),
-            *(config.word_token(trainer.model.shape), len(train.trainable), str(trainer.data.kind.about())),
-        )
+        draws = trainer.reads, head is not None and tuple(_drops(head))
+    return (
+        *(models, draws, config.optimiser, config.class_weights, config.batch_size),
+        *(config.word_token(trainer.model.shape), len(train.trainable), str(trainer.data.kind.about())),
+    )
 
 
 def _drops(module: nn.Module) -> list[float]:

@@ -127,7 +127,7 @@ def of_step(
             stack.enter_context(mock.patch.object(ragged, "on_gpu", return_value=True))
             autocast = torch.autocast("cpu", torch.bfloat16)
             stack.enter_context(mock.patch.object(members, "reduced", return_value=autocast))
-        group = members.Members(trainers, stacked=True)
+        group = members.Members(trainers)
         for trainer in trainers:
             trainer.progress.epoch = 1
         steps = group.epoch()

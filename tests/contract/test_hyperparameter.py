@@ -4,7 +4,7 @@ import pytest
 import torch
 
 from adalayers.config import _CONFIGS
-from adalayers.fusion.layer_mix import LayerMixConfig
+from adalayers.fusion.layer_mix import LayerMix, LayerMixConfig
 from adalayers.training import together
 from adalayers.training.steps import SharedClock, in_turn
 from adalayers.training.together import Together
@@ -37,7 +37,7 @@ def trained(configs):
 @pytest.mark.parametrize("stacked", [True, False])
 def test_a_group_of_several_values_gives_what_each_gives_alone(config, stacked, monkeypatch):
     if not stacked:
-        monkeypatch.setattr(Together, "_stackable", lambda self, trainer: False)
+        monkeypatch.setattr(LayerMix, "alike", lambda self: None)
     configs = [config(**SMALL, gradient_norm=norm, optimiser="adamw") for norm in NORMS]
     group = trained(configs)
     for own, each in zip(group, configs, strict=True):

@@ -50,7 +50,7 @@ def test_a_step_waits_for_nothing(kind, settings):
         for seed in (0, 1)
         for alpha in (1.0, 8.0)
     ]
-    group = Members(trainers, stacked=True)
+    group = Members(trainers)
     for mode in (0, "error"):  # the first round sets up libraries, which waits
         for trainer in trainers:
             trainer.progress.epoch += 1
