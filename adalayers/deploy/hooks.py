@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -23,37 +22,23 @@ class StreamModules:
     """The modules of a base model that a stream of hidden states passes through.
 
     Attributes:
-        module:     its forward is one pass of the stream
-        layers:     layer i stands at i - 1
-        norm:       what the last state passes before the module returns it; None where that is nothing
+        module: its forward is one pass of the stream
+        layers: layer i stands at i - 1
+        norm:   what the last state passes before the module returns it; None where that is nothing
         projection: what maps the last state to another width before the module returns it (OPT-350m); None: nothing
                     does
     """
 
-    stream: Stream
     module: nn.Module
     layers: Any
     norm: nn.Module | None
-    projection: nn.Module | None = None
+    projection: nn.Module | None
 
-    def hook(self, state: State, record: Callable[[Any], None]) -> Any | None:
-        """Call `record` with a hidden state [batch, time, K] in every pass, and return the hook's handle.
-
-        None, and no hook, for the last state as the module itself returns it: read it from its output.
-        """
-        if state.number < self.stream.layers:
-            module: nn.Module = self.layers[state.number]
-        elif state.before_norm and self.norm is not None:
-            module = self.norm
-        elif self.projection is not None:
-            module = self.projection
-        else:
-            return None
-
-        def read_input(module: nn.Module, inputs: tuple[Any, ...], named: dict[str, Any]) -> None:
-            record(inputs[0] if inputs else named["hidden_states"])
-
-        return module.register_forward_pre_hook(read_input, with_kwargs=True)
+    def entered_by(self, state: State) -> nn.Module | None:
+        """Return the module that a hidden state enters; None: it is what the stream's module itself returns."""
+        if state.number < len(self.layers):
+            return self.layers[state.number]
+        return self.norm if state.before_norm and self.norm is not None else self.projection
 
 
 def find_stream(base: Any, shape: Shape, name: str) -> StreamModules:
@@ -102,7 +87,6 @@ def find_stream(base: Any, shape: Shape, name: str) -> StreamModules:
         return module.get_submodule(path.removeprefix(inner))
 
     return StreamModules(
-        stream,
         module,
         part(layers),
         part(family.final_norm) if family and stream.final_norm else None,

@@ -4,15 +4,17 @@ from __future__ import annotations
 
 import functools
 import inspect
-from collections.abc import Mapping
+import itertools
+import weakref
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import torch
 from jaxtyping import Bool, Float
 from torch import Tensor, nn
+from torch.nn import functional
 
 from adalayers.deploy.hooks import StreamModules
-from adalayers.deploy.streaming_sum import add_terms
 from adalayers.errors import BadInput
 from adalayers.fusion.fusion import Term
 from adalayers.models.model import FusionModel
@@ -37,39 +39,32 @@ class PassRecorder:
     """
 
     def __init__(self, modules: StreamModules, tasks: Mapping[str, FusionModel]):
-        self.modules, self.tasks = modules, dict(tasks)
+        self.tasks = dict(tasks)
         self._devices = {name: next(task.parameters()).device for name, task in self.tasks.items()}
-        terms = {name: task.fusion.terms() for name, task in self.tasks.items()}
-        self._terms: dict[
-            State, dict[str, Term]
-        ] = {}  # of each hidden state, what it adds to the sums of tasks
-        for name, of_task in terms.items():
+        # Of each hidden state what it adds to the sums of tasks; and what tasks read that are no sums.
+        self._terms: dict[State, dict[str, Term]] = {}
+        self._kept: dict[str, list[State]] = {}
+        for name, task in self.tasks.items():
+            if (of_task := task.fusion.terms()) is None:
+                self._kept[name] = task.live()
             for state, term in (of_task or {}).items():
                 self._terms.setdefault(state, {})[name] = term
-        self._unsummed_states = {name: self.tasks[name].live() for name in terms if terms[name] is None}
-        self._kept_states = {state for states in self._unsummed_states.values() for state in states}
-        self._wanted = sorted({*self._terms, *self._kept_states})
+        self._wanted = sorted({*self._terms, *itertools.chain.from_iterable(self._kept.values())})
         self._arguments = list(inspect.signature(modules.module.forward).parameters)
-        self._passes: list[dict[str | State, Tensor]] = []
-        self._pass_states: dict[str | State, Tensor] = {}
-        self._states_seen: set[State] | None = None
-        self._mask: Any = None
-        self._unavailable_because: str | None = "it has run no pass since they were attached"
-        self._handles, self._states_from_output = self._hooks()
-
-    def _hooks(self) -> tuple[list[Any], list[State]]:
-        """Add the hooks; return their handles, and the states that only the module's output gives."""
-        module = self.modules.module
-        handles = [
-            module.register_forward_pre_hook(self._begin, with_kwargs=True),
+        self._cache: Callable[[], Any] = lambda: None
+        self.forget("it has run no pass since they were attached")
+        self._handles = [
+            modules.module.register_forward_pre_hook(self._begin, with_kwargs=True),
             # After an exception too: then nothing of the pass may stay recorded.
-            module.register_forward_hook(self._end, always_call=True),
+            modules.module.register_forward_hook(self._end, always_call=True),
         ]
-        hooks = {
-            state: self.modules.hook(state, functools.partial(self._record, state)) for state in self._wanted
-        }
-        handles += [handle for handle in hooks.values() if handle is not None]
-        return handles, [state for state, handle in hooks.items() if handle is None]
+        self._states_from_output = []  # which only the module's output gives
+        for state in self._wanted:
+            if (entered := modules.entered_by(state)) is None:
+                self._states_from_output.append(state)
+            else:
+                enter = functools.partial(self._enter, state)
+                self._handles.append(entered.register_forward_pre_hook(enter, with_kwargs=True))
 
     def detach(self) -> None:
         """Remove the hooks and the recorded states."""
@@ -80,8 +75,11 @@ class PassRecorder:
 
     def forget(self, why: str) -> None:
         """Drop the recorded states; `answer` gives `why` as its reason to refuse."""
-        self._passes, self._pass_states, self._states_seen = [], {}, None
-        self._mask, self._unavailable_because = None, why
+        self._passes: list[dict[str | State, Tensor]] = []
+        self._pass_states: dict[str | State, Tensor] = {}
+        self._states_seen: set[State] | None = None
+        self._mask: Any = None
+        self._unavailable_because: str | None = why
 
     def _begin(self, module: nn.Module, inputs: tuple[Any, ...], named: dict[str, Any]) -> None:
         arguments = {**dict(zip(self._arguments, inputs, strict=False)), **named}
@@ -97,16 +95,48 @@ class PassRecorder:
             self.forget(_NOT_ENDED)
         self._unavailable_because, self._states_seen = _NOT_ENDED, set()
         self._mask = arguments.get("attention_mask")
-        _forget_on_reorder(cache, self)
+        if hasattr(cache, "reorder_cache") and self._cache() is not cache:
+            self._cache = weakref.ref(cache)
+            cache.reorder_cache = functools.partial(self._reorder, cache.reorder_cache)
 
+    def _reorder(self, reorder: Callable[..., Any], *given: Any, **named: Any) -> Any:
+        """Forget what was read where a cache's sequences change places, for it keeps the old order."""
+        self.forget("its sequences changed places (beam search)")
+        return reorder(*given, **named)
+
+    def _enter(self, state: State, module: nn.Module, inputs: tuple[Any, ...], named: dict[str, Any]) -> None:
+        self._record(state, inputs[0] if inputs else named["hidden_states"])
+
+    @torch.no_grad()
     def _record(self, state: State, hidden: Float[Tensor, "batch time K"]) -> None:
-        """Record a hidden state, once in each pass: gradient checkpointing runs layers a second time."""
+        """Record a hidden state, and add it to F = sum_i w_i N(gelu(Z_i) W_i^T) of tasks that are sums (thesis 5.3).
+
+        Once in each pass: gradient checkpointing runs layers a second time. Work is done as precise as the matrices
+        are, float32 where there is none; N and the sums are float32, on the device of the task's own matrices.
+        """
         if self._states_seen is None or state in self._states_seen:
             return
         self._states_seen.add(state)
-        if state in self._kept_states:
+        if any(state in states for states in self._kept.values()):
             self._pass_states[state] = hidden.detach()
-        add_terms(self._pass_states, hidden, self._terms.get(state, {}), self._devices)
+        activated: dict[torch.dtype, Tensor] = {}  # one gelu for all tasks that read it
+        with torch.autocast(hidden.device.type, enabled=False):
+            for task, term in self._terms.get(state, {}).items():
+                values, dtype = hidden, torch.float32 if term.matrix is None else term.matrix.dtype
+                if term.gelu:
+                    if dtype not in activated:
+                        activated[dtype] = functional.gelu(hidden.to(dtype))
+                    values = activated[dtype]
+                if term.matrix is not None:
+                    values = functional.linear(values.to(dtype), term.matrix.to(values.device))
+                values = values.float()
+                if term.eps is not None:
+                    values = functional.layer_norm(values, values.shape[-1:], eps=term.eps)
+                values = values.to(self._devices[task])
+                if task in self._pass_states:
+                    self._pass_states[task].add_(values, alpha=term.weight)
+                else:
+                    self._pass_states[task] = values * term.weight
 
     def _end(self, module: nn.Module, inputs: Any, output: Any) -> None:
         if self._states_seen is None:
@@ -147,20 +177,17 @@ class PassRecorder:
                 f"wanted answers of {name!r}, the base model has none to read: {self._unavailable_because}; run it, "
                 "then ask"
             )
-        task, is_token = self.tasks[name], self._token_mask()
-        device, lengths = self._devices[name], is_token.sum(dim=1)
-        rows = torch.arange(is_token.numel()).view(is_token.shape)
-        recorded = {key: self._flat(key) for key in self._unsummed_states.get(name, [name])}
-        parts: list[Tensor] = []
-        places: list[Tensor] = []
+        task, is_token, device = self.tasks[name], self._token_mask(), self._devices[name]
+        lengths, rows = is_token.sum(dim=1), torch.arange(is_token.numel()).view(is_token.shape)
+        recorded = {key: self._flat(key) for key in self._kept.get(name, [name])}
+        most = HEAD_TOKENS_GPU if device.type == "cuda" else HEAD_TOKENS
+        parts, places = [], []
         with torch.autocast(device.type, enabled=False):
-            for batch in token_batches(
-                lengths.numpy(), HEAD_TOKENS_GPU if device.type == "cuda" else HEAD_TOKENS
-            ):
+            for batch in token_batches(lengths.numpy(), most):
                 sequences = torch.from_numpy(batch)
                 group_rows = rows[sequences][is_token[sequences]]
                 group = {
-                    key: values.index_select(0, to_device(group_rows, values.device))
+                    key: values.index_select(0, to_device(group_rows, values.device)).to(device)
                     for key, values in recorded.items()
                 }
                 parts.append(self._outputs(name, group, lengths[sequences]).float())
@@ -178,10 +205,8 @@ class PassRecorder:
     def _outputs(self, name: str, recorded: dict[Any, Tensor], lengths: Tensor) -> Tensor:
         """Return the outputs of a task for sequences whose tokens stand end to end."""
         task = self.tasks[name]
-        if name in self._unsummed_states:
-            return task(
-                {state: hidden.to(self._devices[name]) for state, hidden in recorded.items()}, lengths
-            )
+        if name in self._kept:
+            return task(recorded, lengths)
         return task.read_out(task.fusion.whole(recorded[name]).to(next(task.parameters()).dtype), lengths)
 
     def _token_mask(self) -> Bool[Tensor, "batch time"]:
@@ -200,20 +225,3 @@ class PassRecorder:
         if not is_token.any(dim=1).all():
             raise BadInput("wanted at least one token of every sequence, one is all padding; leave it out")
         return is_token
-
-
-def _forget_on_reorder(cache: Any, recorder: PassRecorder) -> None:
-    """Drop a recorder's states when a cache reorders its sequences (beam search), as they keep the old order."""
-    if not hasattr(cache, "reorder_cache"):
-        return
-    recorders = vars(cache).setdefault("_adalayers_recorders", [])
-    if recorder in recorders:
-        return
-    recorders.append(recorder)
-    reorder = cache.reorder_cache
-
-    def reorder_and_forget(*arguments: Any, **named: Any) -> Any:
-        recorder.forget("its sequences changed places (beam search)")
-        return reorder(*arguments, **named)
-
-    cache.reorder_cache = reorder_and_forget
