@@ -1,6 +1,7 @@
 """Tasks on a base model's own passes: it gives what it gave, bit for bit, and they what they gave in their study."""
 
 import contextlib
+from unittest import mock
 
 import pytest
 import torch
@@ -25,42 +26,66 @@ def run(base, model=None, **given):
         return called(input_ids=base.ids, attention_mask=base.mask, **given)
 
 
-def assert_same(given, expected):
-    torch.testing.assert_close(given, expected, atol=2e-6, rtol=1e-5)
+def assert_same(given, expected, atol=2e-6):
+    torch.testing.assert_close(given, expected, atol=atol, rtol=1e-5)
 
 
-def test_an_encoder_gives_what_it_gave_and_the_tasks_what_they_gave(base_of):
-    base = base_of()
-    tasks = {"text": base.task(), "word": base.task("token", 1), "other": base.task("token", 2)}
-    alone, before = run(base).logits, hooks(base.model)
+def answered(base, call=run, **tasks):
+    """Return the answers of tasks on what `call` runs, which gives what it gives without them, bit for bit."""
+    alone, before = call(base), hooks(base.model)
     with adalayers.attach(base.model, **tasks) as attached:
-        with_tasks = run(base).logits
+        with_tasks = call(base)
         answers = attached.outputs()
-    assert torch.equal(alone, with_tasks)
+    assert torch.equal(getattr(alone, "logits", alone), getattr(with_tasks, "logits", with_tasks))
     assert hooks(base.model) == before
-    assert_same(answers["text"], base.expected(tasks["text"]))
-    for name in ("word", "other"):
-        assert answers[name].shape == (3, 9, 3)
-        assert_same(answers[name][base.mask.bool()], base.expected(tasks[name]))
-        assert not answers[name][base.mask == 0].any()
+    return answers
+
+
+def assert_answers(base, call=run, atol=2e-6, **tasks):
+    """Compare the answers of tasks with those over the backbone's states; at padding they are 0."""
+    for name, given in answered(base, call, **tasks).items():
+        if given.dim() == 3:
+            assert given.shape[:2] == (3, 9)
+            assert not given[base.mask == 0].any()
+            given = given[base.mask.bool()]
+        assert_same(given, base.expected(tasks[name]), atol)
+
+
+SUMS = {"layer-mix", "scalar-mix", "concat", "variability"}
+WIDE = [name for name in FUSIONS if "own_width" in config_class(name).__dataclass_fields__]
+FUSED = [*((name, {}) for name in FUSIONS), *((name, {"own_width": True}) for name in WIDE)]
+MIXES = [
+    {"mix": "single", "layer": 2},
+    {"mix": "last"},
+    {"mix": "uniform", "hidden_states": "with-embeddings"},
+    {"normalise": False, "gelu_after_mix": True},
+    {"hidden_states": "layers:1,3", "alpha": 8.0},
+    {"cutoff": 0.24, "alpha": 8.0},
+]
+
+
+@pytest.mark.parametrize(("fusion", "changes"), [*FUSED, *(("layer-mix", mix) for mix in MIXES)], ids=str)
+def test_every_fusion_answers_as_over_stored_states_beside_others(fusion, changes, base_of):
+    base, config = base_of(), trial_config(fusion=fusion, heads=2, feedforward=16, **changes)
+    task = base.task(config.tasks[-1], config=config)
+    assert (task.fusion.terms() is not None) == (fusion in SUMS)
+    if fusion == "layer-mix":
+        with torch.no_grad():
+            for parameter in task.fusion.parameters():
+                parameter.add_(0.1 * torch.randn(parameter.shape, generator=torch.Generator().manual_seed(3)))
+    assert_answers(base, atol=1e-5, task=task, text=base.task(), word=base.task("token", 1))
+    assert_answers(base, atol=1e-5, alone=task)
 
 
 @pytest.mark.parametrize("family", ["bart", "t5"])
 def test_an_encoder_decoder_also_generates_what_it_generated(family, base_of):
     base = base_of(family)
     text, word = base.task(), base.task("token", config=LayerMixConfig(k=8, heads=2, final_norm=False))
-    for how in ({}, {"num_beams": 3}):
-        settings = {"max_new_tokens": 5, "min_new_tokens": 5, "do_sample": False, **how}
-        generate = lambda: base.model.generate(input_ids=base.ids, attention_mask=base.mask, **settings)  # noqa: B023, E731
-        alone = generate()
-        with adalayers.attach(base.model, text=text, word=word) as attached:
-            assert torch.equal(generate(), alone)
-            assert_same(attached.output("text"), base.expected(text))
-            assert_same(attached.output("word")[base.mask.bool()], base.expected(word))
-    alone = run(base, decoder_input_ids=base.ids).logits
-    with adalayers.attach(base.model, text=text) as attached:
-        assert torch.equal(run(base, decoder_input_ids=base.ids).logits, alone)
-        assert_same(attached.output("text"), base.expected(text))
+    for beams in (1, 3):
+        settings = {"max_new_tokens": 5, "min_new_tokens": 5, "do_sample": False, "num_beams": beams}
+        given = {"input_ids": base.ids, "attention_mask": base.mask, **settings}
+        assert_answers(base, lambda base, given=given: base.model.generate(**given), text=text, word=word)
+    assert_answers(base, lambda base: run(base, decoder_input_ids=base.ids), text=text)
 
 
 def test_a_decoder_is_read_step_by_step_as_one_sequence(base_of):
@@ -69,11 +94,13 @@ def test_a_decoder_is_read_step_by_step_as_one_sequence(base_of):
     mask = base.mask.flip(1)  # decoders generate from texts padded on the left
     ids = base.ids.flip(1)
     settings = {"max_new_tokens": 4, "min_new_tokens": 4, "do_sample": False, "pad_token_id": base.pad}
-    alone = base.model.generate(input_ids=ids, attention_mask=mask, **settings)
-    with adalayers.attach(base.model, text=text, word=word) as attached:
-        given = base.model.generate(input_ids=ids, attention_mask=mask, **settings)
-        assert torch.equal(given, alone)
-        answers = attached.outputs()
+    generated = []
+
+    def generate(base):
+        generated.append(base.model.generate(input_ids=ids, attention_mask=mask, **settings))
+        return generated[-1]
+
+    answers, given = answered(base, generate, text=text, word=word), generated[-1]
     # the last token was given, never read
     read, all_real = given[:, :-1], torch.cat([mask, mask.new_ones(3, 3)], dim=1)
     for row in range(3):  # one by one, without padding: no position moves
@@ -81,7 +108,7 @@ def test_a_decoder_is_read_step_by_step_as_one_sequence(base_of):
         ones = torch.ones_like(one)
         tokens = answers["word"][row][all_real[row].bool()]
         for task, given in ((text, answers["text"][row : row + 1]), (word, tokens)):
-            torch.testing.assert_close(given, base.expected(task, one, ones), atol=1e-5, rtol=1e-4)
+            assert_same(given, base.expected(task, one, ones), atol=1e-5)
 
 
 def test_beams_and_foreign_caches_are_no_sequence_to_answer_of(base_of):
@@ -104,77 +131,13 @@ def test_beams_and_foreign_caches_are_no_sequence_to_answer_of(base_of):
         assert attached.output("text").shape == (3, 3)
 
 
-SUMS = {"layer-mix", "scalar-mix", "concat", "variability"}
-
-
-@pytest.mark.parametrize("fusion", FUSIONS)
-@pytest.mark.parametrize("own_width", [False, True])
-def test_every_fusion_answers_as_over_stored_states(fusion, own_width, base_of):
-    base, config = base_of(), config_class(fusion)
-    if own_width and "own_width" not in config.__dataclass_fields__:
-        pytest.skip("it has no width of its own")
-    widths = {"own_width": own_width} if "own_width" in config.__dataclass_fields__ else {}
-    head = config.tasks[-1]
-    task = base.task(head, config=trial_config(fusion=fusion, heads=2, feedforward=16, **widths))
-    assert (task.fusion.terms() is not None) == (fusion in SUMS)
-    alone = run(base).logits
-    with adalayers.attach(base.model, task=task, mix=base.task()) as attached:
-        assert torch.equal(run(base).logits, alone)
-        given = attached.output("task")
-    with adalayers.attach(base.model, alone=task) as attached:
-        run(base)
-        torch.testing.assert_close(attached.output("alone"), given, atol=1e-6, rtol=1e-5)
-    given = given[base.mask.bool()] if head == "token" else given
-    torch.testing.assert_close(given, base.expected(task), atol=1e-5, rtol=1e-4)
-
-
-@pytest.mark.parametrize(
-    "changes",
-    [
-        {"mix": "single", "layer": 2},
-        {"mix": "last"},
-        {"mix": "uniform", "hidden_states": "with-embeddings"},
-        {"normalise": False, "gelu_after_mix": True},
-        {"hidden_states": "layers:1,3", "alpha": 8.0},
-        {"cutoff": 0.24, "alpha": 8.0},
-    ],
-    ids=str,
-)
-def test_the_layer_mix_in_all_its_forms(changes, base_of):
-    base = base_of()
-    task = base.task(config=LayerMixConfig(k=8, heads=2, **changes))
-    with torch.no_grad():
-        for parameter in task.fusion.parameters():
-            parameter.add_(0.1 * torch.randn(parameter.shape, generator=torch.Generator().manual_seed(3)))
-    with adalayers.attach(base.model, task=task) as attached:
-        run(base)
-        assert_same(attached.output("task"), base.expected(task))
-
-
 def test_heads_read_a_few_sequences_at_a_time(base_of, monkeypatch):
-    base = base_of()
-    tasks = {"text": base.task(), "word": base.task("token", 1)}
-    with adalayers.attach(base.model, **tasks) as attached:
-        run(base)
-        monkeypatch.setattr("adalayers.deploy.recorder.HEAD_TOKENS", 10)
-        assert_same(attached.output("text"), base.expected(tasks["text"]))
-        assert_same(attached.output("word")[base.mask.bool()], base.expected(tasks["word"]))
+    monkeypatch.setattr("adalayers.deploy.recorder.HEAD_TOKENS", 10)
+    assert_answers(base_of(), text=base_of().task(), word=base_of().task("token", 1))
 
 
 class Fails(Exception):
     """Raised within a base model."""
-
-
-@contextlib.contextmanager
-def failing(module):
-    def fail(*_):
-        raise Fails
-
-    handle = module.register_forward_hook(fail)
-    try:
-        yield
-    finally:
-        handle.remove()
 
 
 @pytest.mark.parametrize("where", ["bert.encoder.layer.2", "cls"])
@@ -182,7 +145,8 @@ def test_a_pass_that_fails_leaves_nothing(where, base_of):
     base, task = base_of(), base_of().task()
     with adalayers.attach(base.model, task=task) as attached:
         run(base)
-        with failing(base.model.get_submodule(where)), pytest.raises(Fails):
+        failing = base.model.get_submodule(where).register_forward_hook(mock.Mock(side_effect=Fails))
+        with failing, pytest.raises(Fails):
             run(base)
         with pytest.raises(BadInput, match="its last pass failed"):
             attached.outputs()
@@ -230,10 +194,7 @@ def test_half_precision(dtype, base_of):
     try:
         for task in (base.task(), base.task().to(dtype)):
             with torch.autocast("cpu", dtype=torch.bfloat16, enabled=dtype is None):
-                alone = run(base).logits
-                with adalayers.attach(base.model, task=task) as attached:
-                    assert torch.equal(run(base).logits, alone)
-                    given = attached.output("task")
+                given = answered(base, task=task)["task"]
             assert given.dtype == torch.float32
             torch.testing.assert_close(given, expected, atol=0.03, rtol=0.03)
     finally:
@@ -299,48 +260,43 @@ def test_another_revision_or_another_model_of_the_same_size_is_refused(base_of, 
             adalayers.attach(base.model, task=task).detach()
 
 
-def test_attaching_to_a_model_that_was_compiled_and_run_is_seen(base_of):
+@pytest.fixture
+def compiler():
+    yield torch.compile
+    torch.compiler.reset()
+
+
+def test_attaching_to_a_model_that_was_compiled_and_run_is_seen(base_of, compiler):
     base = base_of()
-    try:
-        compiled = torch.compile(base.model, backend="eager")
+    compiled = compiler(base.model, backend="eager")
+    run(base, compiled)
+    with adalayers.attach(compiled, task=base.task()) as attached:
         run(base, compiled)
-        with adalayers.attach(compiled, task=base.task()) as attached:
-            run(base, compiled)
-            with pytest.raises(BadInput, match=r"no pass since they were|attach before torch\.compile"):
-                attached.outputs()
-    finally:
-        torch.compiler.reset()
+        with pytest.raises(BadInput, match=r"no pass since they were|attach before torch\.compile"):
+            attached.outputs()
 
 
-def test_a_base_model_that_is_compiled_after_attaching(base_of):
+def test_a_base_model_that_is_compiled_after_attaching(base_of, compiler):
     """Compiled in pieces between the layers: what it gives may be rounded otherwise, not what the tasks make of it."""
     base, task = base_of(), base_of().task()
     alone = run(base).logits
-    try:
-        with adalayers.attach(base.model, task=task) as attached:
-            compiled = torch.compile(base.model, backend="aot_eager")
-            torch.testing.assert_close(run(base, compiled).logits, alone, atol=1e-5, rtol=1e-4)
-            torch.testing.assert_close(attached.output("task"), base.expected(task), atol=1e-5, rtol=1e-4)
-    finally:
-        torch.compiler.reset()
+    with adalayers.attach(base.model, task=task) as attached:
+        compiled = compiler(base.model, backend="aot_eager")
+        assert_same(run(base, compiled).logits, alone, atol=1e-5)
+        assert_same(attached.output("task"), base.expected(task), atol=1e-5)
 
 
 @pytest.mark.skipif(not torch.cuda.is_available(), reason="NOT TESTED on two devices: there is no GPU")
 def test_a_base_model_on_another_device_than_the_task(base_of):
     base, task = base_of(), base_of().task()
-    expected = base.expected(task)
+    ids, mask = base.ids.cuda(), base.mask.cuda()
     try:
         base.model.to("cuda")
-        ids, mask = base.ids.cuda(), base.mask.cuda()
-        with torch.no_grad():
-            alone = base.model(input_ids=ids, attention_mask=mask).logits
-            with adalayers.attach(base.model, here=task) as attached:
-                assert torch.equal(base.model(input_ids=ids, attention_mask=mask).logits, alone)
-                given = attached.output("here")
-        assert given.device.type == "cpu"
-        torch.testing.assert_close(given, expected, atol=1e-4, rtol=1e-3)
+        given = answered(base, torch.no_grad()(lambda base: base.model(ids, mask)), here=task)["here"]
     finally:
         base.model.cpu()
+    assert given.device.type == "cpu"
+    assert_same(given, base.expected(task), atol=1e-4)
 
 
 @pytest.mark.parametrize("side", ["left", "right"])
