@@ -9,15 +9,14 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 import torch
-from jaxtyping import Float, Int
+from jaxtyping import Float
 from torch import Tensor, nn
 
 from adalayers.states import State
+from adalayers.tensors.ragged import Lengths
 
 States = Mapping[State, Float[Tensor, "tokens K"]]
 """The hidden states of a batch's real tokens, end to end."""
-Lengths = Int[Tensor, " batch"]
-"""How many tokens each sequence of a batch has."""
 
 
 @dataclass(frozen=True)

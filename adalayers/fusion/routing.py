@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import ClassVar, Literal
 
 import torch
-from jaxtyping import Bool, Float, Int
+from jaxtyping import Bool, Float
 from torch import Tensor, nn
 from torch.nn import functional
 
@@ -191,7 +191,7 @@ class RoutedLayers(Fusion):
     def _routed(
         self,
         x: Float[Tensor, "batch n d"],
-        tokens: Int[Tensor, " batch"],
+        tokens: Lengths,
         padding: Bool[Tensor, "batch time"] | None,
         live: Sequence[State],
     ) -> Float[Tensor, "batch labels"]:

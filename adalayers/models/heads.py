@@ -19,10 +19,12 @@ from adalayers.tensors.attention import SelfAttention
 from adalayers.tensors.dropout import Dropout
 from adalayers.tensors.members import LayerNorm, Linear
 
+Mixed = Float[Tensor, "*members batch time k"]
+Padding = Bool[Tensor, "... batch time"] | None
+"""True where no token is; None: nowhere."""
 
-def mean_of_real(
-    values: Float[Tensor, "*members batch time k"], padding: Bool[Tensor, "... batch time"]
-) -> Float[Tensor, "*members batch k"]:
+
+def mean_of_real(values: Mixed, padding: Bool[Tensor, "... batch time"]) -> Float[Tensor, "*members batch k"]:
     """Return the mean over the tokens that are no padding."""
     real = ~padding.unsqueeze(-1)
     return (values * real).sum(dim=-2) / real.sum(dim=-2)
@@ -39,18 +41,10 @@ class Head(nn.Module, ABC):
     classify: Linear
 
     @abstractmethod
-    def read(
-        self,
-        mixed: Float[Tensor, "*members batch time k"],
-        padding: Bool[Tensor, "... batch time"] | None = None,
-    ) -> Float[Tensor, "*members batch *time k"]:
-        """Return what `classify` takes; `padding` is True where no token is. None: nowhere."""
+    def read(self, mixed: Mixed, padding: Padding = None) -> Float[Tensor, "*members batch *time k"]:
+        """Return what `classify` takes."""
 
-    def forward(
-        self,
-        mixed: Float[Tensor, "*members batch time k"],
-        padding: Bool[Tensor, "... batch time"] | None = None,
-    ) -> Float[Tensor, "*members batch *time labels"]:
+    def forward(self, mixed: Mixed, padding: Padding = None) -> Float[Tensor, "*members batch *time labels"]:
         """Return logits."""
         return self.classify(self.read(mixed, padding))
 
@@ -68,11 +62,7 @@ class SequenceHead(Head):
         self.dropout = Dropout(dropout)
         self.classify = Linear(k, n_labels)
 
-    def read(
-        self,
-        mixed: Float[Tensor, "*members batch time k"],
-        padding: Bool[Tensor, "... batch time"] | None = None,
-    ) -> Float[Tensor, "*members batch k"]:
+    def read(self, mixed: Mixed, padding: Padding = None) -> Float[Tensor, "*members batch k"]:
         """Return a vector of each sequence; padding is neither attended to nor averaged."""
         read = mixed if self.attention is None else self.attention(mixed, padding)
         read = self.dropout(functional.gelu(read))
@@ -97,20 +87,14 @@ class PooledHead(Head):
         self.before = Linear(k, k) if layers == 2 else None
         self.classify = Linear(k, n_labels)
 
-    def read(
-        self,
-        mixed: Float[Tensor, "*members batch time k"],
-        padding: Bool[Tensor, "... batch time"] | None = None,
-    ) -> Float[Tensor, "*members batch k"]:
+    def read(self, mixed: Mixed, padding: Padding = None) -> Float[Tensor, "*members batch k"]:
         """Return a vector of each sequence, which begins with a token; padding, never pooled, follows its last one."""
         pooled = self._pooled(mixed, padding)
         if self.before is not None:
             pooled = torch.tanh(self.before(self.dropout_before(pooled)))
         return self.dropout(pooled)
 
-    def _pooled(
-        self, mixed: Float[Tensor, "*members batch time k"], padding: Bool[Tensor, "... batch time"] | None
-    ) -> Float[Tensor, "*members batch k"]:
+    def _pooled(self, mixed: Mixed, padding: Padding) -> Float[Tensor, "*members batch k"]:
         if self.pooling == "first-token":
             return mixed[..., 0, :]
         if padding is None:
@@ -132,9 +116,7 @@ class EncoderLayer(nn.Module):
         self.norm1, self.norm2 = LayerNorm(k), LayerNorm(k)
         self.dropout, self.dropout1, self.dropout2 = (Dropout(dropout) for _ in range(3))
 
-    def forward(
-        self, x: Float[Tensor, "*members batch time k"], padding: Bool[Tensor, "... batch time"] | None = None
-    ) -> Float[Tensor, "*members batch time k"]:
+    def forward(self, x: Mixed, padding: Padding = None) -> Mixed:
         """Return x + attention, then + feed-forward, each of the normalised input; `padding` is not attended to."""
         x = x + self.dropout1(self.self_attn(self.norm1(x), padding))
         inner = self.dropout(functional.gelu(self.linear1(self.norm2(x))))
@@ -156,11 +138,7 @@ class TokenHead(Head):
         self.dropout = Dropout(0.0 if layers else dropout)
         self.classify = Linear(k, n_labels)
 
-    def read(
-        self,
-        mixed: Float[Tensor, "*members batch time k"],
-        padding: Bool[Tensor, "... batch time"] | None = None,
-    ) -> Float[Tensor, "*members batch time k"]:
+    def read(self, mixed: Mixed, padding: Padding = None) -> Mixed:
         """Return a vector of each token; those at `padding` mean nothing."""
         for layer in self.layers:
             mixed = layer(mixed, padding)

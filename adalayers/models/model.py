@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Mapping
 from contextlib import AbstractContextManager
 from typing import Any
 
-from jaxtyping import Bool, Float, Int
+from jaxtyping import Bool, Float
 from torch import Tensor, nn
 
 from adalayers.config import TrialConfig
-from adalayers.fusion.fusion import ParameterGroup
+from adalayers.fusion.fusion import Lengths, ParameterGroup, States
 from adalayers.models.heads import build_head, sinusoidal_positions
 from adalayers.states import Shape, State
 from adalayers.study import Variant
@@ -66,9 +65,7 @@ class FusionModel(nn.Module):
             logits = self.fusion.gives == "logits"
             self.head = None if logits else build_head(config, shape, self.fusion.width)
 
-    def forward(
-        self, states: Mapping[State, Float[Tensor, "tokens K"]], lengths: Int[Tensor, " batch"]
-    ) -> Float[Tensor, "items outputs"]:
+    def forward(self, states: States, lengths: Lengths) -> Float[Tensor, "items outputs"]:
         """Return [batch, outputs], or [tokens, outputs] of real tokens end to end, as the task's head gives them.
 
         `lengths` are best on the CPU, where they decide shapes, and best sorted: neighbours are padded together.
@@ -77,7 +74,7 @@ class FusionModel(nn.Module):
         return self.read_out(self.fusion(states, lengths), lengths)
 
     def read_out(
-        self, fused: Float[Tensor, "rows width"], lengths: Int[Tensor, " batch"]
+        self, fused: Float[Tensor, "rows width"], lengths: Lengths
     ) -> Float[Tensor, "items outputs"]:
         """Return the outputs of `forward`, computed from those of the fusion; `lengths` are on the CPU."""
         if self.head is None:

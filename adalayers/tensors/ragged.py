@@ -12,6 +12,11 @@ from torch import Tensor
 
 from adalayers.states import Pooling
 
+Flat = Float[Tensor, "tokens k"]
+"""Sequences end to end."""
+Lengths = Int[Tensor, " batch"]
+"""Tokens of each sequence; on the CPU, where they decide shapes."""
+
 
 def ragged_rows(starts: np.ndarray, lengths: np.ndarray) -> np.ndarray:
     """Return the rows starts[i]..starts[i] + lengths[i] of every i, end to end, int64 [sum of lengths]."""
@@ -64,7 +69,7 @@ def group_sizes(lengths: Iterable[int], most: int) -> list[int]:
     return sizes
 
 
-def length_groups(lengths: Int[Tensor, " batch"], most: int) -> tuple[list[Tensor], list[int]]:
+def length_groups(lengths: Lengths, most: int) -> tuple[list[Tensor], list[int]]:
     """Return runs of neighbouring lengths to be padded together, and their sums.
 
     Args:
@@ -75,12 +80,10 @@ def length_groups(lengths: Int[Tensor, " batch"], most: int) -> tuple[list[Tenso
     return groups, [int(group.sum()) for group in groups]
 
 
-def padded(
-    flat: Float[Tensor, "tokens k"], lengths: Int[Tensor, " batch"]
-) -> tuple[Float[Tensor, "batch time k"], Bool[Tensor, "batch time"] | None, Int[Tensor, " tokens"] | None]:
+def padded(flat: Flat, lengths: Lengths) -> tuple[Tensor, Bool[Tensor, "batch time"] | None, Tensor | None]:
     """Return ragged sequences one per row, where their rows are padding, and the tokens' places in [batch * time].
 
-    The latter two are None where all are of one length.
+    The first are [batch, time, k]. The latter two are None where all are of one length.
     """
     time = int(lengths.max())
     if int(lengths.min()) == time:
@@ -92,8 +95,8 @@ def padded(
 
 
 def in_padded_groups(
-    flat: Float[Tensor, "tokens k"],
-    lengths: Int[Tensor, " batch"],
+    flat: Flat,
+    lengths: Lengths,
     most: int,
     run: Callable[[Tensor, Tensor | None, Tensor], Tensor],
     *,
@@ -133,9 +136,7 @@ def to_device_at_once(arrays: Sequence[np.ndarray], device: torch.device) -> lis
     return [next(copied[array.dtype]).view(array.shape) for array in arrays]
 
 
-def sequence_means(
-    flat: Float[Tensor, "tokens k"], lengths: Int[Tensor, " batch"]
-) -> Float[Tensor, "batch k"]:
+def sequence_means(flat: Flat, lengths: Lengths) -> Float[Tensor, "batch k"]:
     """Return the mean of each sequence's rows, as precise as they are; `lengths` are at least 1, and on the CPU."""
     counts = to_device(lengths, flat.device)
     if flat.device.type == "cuda":  # where the order in which index_add adds changes from run to run
@@ -144,9 +145,7 @@ def sequence_means(
     return flat.new_zeros(len(counts), flat.shape[-1]).index_add(0, rows, flat) / counts.unsqueeze(1)
 
 
-def pooled(
-    flat: Float[Tensor, "tokens k"], lengths: Int[Tensor, " batch"], pooling: Pooling
-) -> Float[Tensor, "batch k"]:
+def pooled(flat: Flat, lengths: Lengths, pooling: Pooling) -> Float[Tensor, "batch k"]:
     """Return one row of each sequence: the mean of its rows, its first or its last one; `lengths` are on the CPU."""
     if pooling == "mean":
         return sequence_means(flat, lengths)

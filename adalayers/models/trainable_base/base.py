@@ -15,7 +15,10 @@ from torch import Tensor, nn
 from adalayers.backbones.backbone import Backbone, list_of_layers, with_token_types
 from adalayers.errors import BadInput
 from adalayers.states import State
-from adalayers.tensors.ragged import length_groups, to_device
+from adalayers.tensors.ragged import Lengths, length_groups, to_device
+
+Ids = Int[Tensor, " tokens"]
+"""A number of each token, sequences end to end."""
 
 PASS_TOKENS = 128
 """On a CPU, about as many tokens of padding cost as much as a further pass over a group of sequences."""
@@ -86,11 +89,7 @@ class Base(nn.Module):
         return [p for p, gradient in zip(parameters, gradients, strict=True) if gradient is None]
 
     def forward(
-        self,
-        input_ids: Int[Tensor, " tokens"],
-        lengths: Int[Tensor, " batch"],
-        states: Iterable[State],
-        token_types: Int[Tensor, " tokens"] | None = None,
+        self, input_ids: Ids, lengths: Lengths, states: Iterable[State], token_types: Ids | None = None
     ) -> dict[State, Float[Tensor, "tokens K"]]:
         """Return the hidden states `states` of ragged sequences, real tokens end to end.
 
@@ -108,11 +107,7 @@ class Base(nn.Module):
         return {state: torch.cat([part[state] for part in read]) for state in wanted}
 
     def _padded_states(
-        self,
-        input_ids: Int[Tensor, " tokens"],
-        lengths: Int[Tensor, " batch"],
-        states: Sequence[State],
-        token_types: Int[Tensor, " tokens"] | None,
+        self, input_ids: Ids, lengths: Lengths, states: Sequence[State], token_types: Ids | None
     ) -> dict[State, Tensor]:
         """Return the hidden states of a group of sequences that are padded to one length."""
         real = torch.arange(int(lengths.max())) < lengths.unsqueeze(1)  # [batch, time], on the CPU
@@ -131,16 +126,23 @@ class Base(nn.Module):
         """Return hidden states [batch, time, K], running no layer beyond the deepest of them."""
         seen: dict[State, Tensor] = {}
         deepest = max(state.number for state in states)
+
+        def record(state: State, module: nn.Module, inputs: tuple[Any, ...], named: dict[str, Any]) -> None:
+            """Record what enters a module as the hidden state; stop the pass where that is the deepest one."""
+            seen[state] = inputs[0] if inputs else named["hidden_states"]
+            if state.number == deepest and not state.before_norm:
+                raise _Reached
+
         with contextlib.ExitStack() as hooks:
             for state in states:
-                record = functools.partial(_record, seen, state, deepest)
                 if state.number < self.stream.layers:
-                    hooks.enter_context(
-                        self.layers[state.number].register_forward_pre_hook(record, with_kwargs=True)
-                    )
+                    entered = self.layers[state.number]
                 elif state.before_norm:
-                    norm = self.model.get_submodule(self.final_norm or "")
-                    hooks.enter_context(norm.register_forward_pre_hook(record, with_kwargs=True))
+                    entered = self.model.get_submodule(self.final_norm or "")
+                else:
+                    continue
+                own = functools.partial(record, state)
+                hooks.enter_context(entered.register_forward_pre_hook(own, with_kwargs=True))
             with contextlib.suppress(_Reached):
                 output = self.model(
                     input_ids=ids,
@@ -150,17 +152,3 @@ class Base(nn.Module):
                 )
                 seen |= {state: output.last_hidden_state for state in states if state not in seen}
         return seen
-
-
-def _record(
-    seen: dict[State, Tensor],
-    state: State,
-    deepest: int,
-    module: nn.Module,
-    inputs: tuple[Any, ...],
-    named: dict[str, Any],
-) -> None:
-    """Record what enters a module as the hidden state `state`; stop the pass where that is the deepest one."""
-    seen[state] = inputs[0] if inputs else named["hidden_states"]
-    if state.number == deepest and not state.before_norm:
-        raise _Reached
