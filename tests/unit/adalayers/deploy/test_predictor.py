@@ -127,12 +127,14 @@ def test_the_command_prints_text_and_lines_of_json(made, predict, tmp_path):
     assert said[1].split() == ["acceptability-demo:", label["label"], f"{label['probability']:.3f}"]
 
 
-def test_the_command_reads_standard_input_and_several_texts(made, predict, monkeypatch):
-    texts = ["the cat sleeps", "the dogs eats"]
+def test_the_command_reads_standard_input_and_several_texts_in_their_order(made, predict, monkeypatch):
+    texts = [f"{text} {n}" for n in range(40) for text in made["text"].inputs[:15]]
     monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO("\n".join(texts).encode())))
-    for typed in ([], [word for text in texts for word in ("--text", text)]):
-        said = predict(made["text"].best, *typed, "--format", "jsonl").out
-        assert [json.loads(line)["text"] for line in said.splitlines()] == texts
+    typed = [word for text in texts[:2] for word in ("--text", text)]
+    for some, argv in ((texts, []), (texts[:2], typed)):
+        said = predict(made["text"].best, *argv, "--format", "jsonl").out
+        found = [json.loads(line) for line in said.splitlines()]
+        assert [(line["line"], line["text"]) for line in found] == [*enumerate(some, start=1)]
 
 
 def test_what_the_command_cannot_do_is_bad_input(made, predict, tmp_path, monkeypatch):
@@ -169,26 +171,6 @@ def test_a_word_that_was_cut_has_no_class(made, backbone):
     assert answers["word"].tags[0] in task.about["labels"]
 
 
-def test_inspect_says_what_a_task_is(made, capsys):
-    assert main(["inspect", str(made["text"].best)]) == 0
-    said = capsys.readouterr().out
-    model = made["text"].outcome.model
-    for expected in (
-        f"(`layer-mix`) and a head for sequence classification: {model.n_parameters():,} trained parameters",
-        "Hidden states read: 01, 02, 03 of a base model of 3 layers",
-        "Kept per token: 8 numbers (one sum, added up while it runs)",
-        f"{2 * model.weights_at_use() / 6000:.2%} of the base model's layers",
-        "| test | matthews | 0.5000 | 0.6000 | 3 |",
-    ):
-        assert expected in said, said
-    weights = model.fusion.weights().tolist()
-    lines = [line.split() for line in said.splitlines() if "█" in line]
-    assert [line[:2] for line in lines] == [[f"{i:02d}", f"{w:.4f}"] for i, w in enumerate(weights, start=1)]
-    longest = max(range(3), key=weights.__getitem__)
-    assert len(lines[longest][2]) == 20
-    assert "embeddings" not in said, "they are not mixed"
-
-
 def test_a_task_of_pairs_is_not_asked_about_single_texts(made, backbone):
     task = adalayers.load(made["text"].best)
     task.about["pairs"] = True
@@ -202,16 +184,6 @@ def test_layers_that_are_one_and_the_same_answer_too(tmp_path):
     for dataset in ("acceptability-demo", "entities-demo"):
         found, expected = said(made_task(tmp_path / dataset, backbone, dataset), backbone)
         assert found == expected
-
-
-def test_many_lines_keep_their_order(made, predict, tmp_path):
-    texts = [f"{text} {n}" for n in range(40) for text in made["text"].inputs[:15]]
-    file = tmp_path / "many.txt"
-    file.write_text("\n".join(texts) + "\n")
-    ran = predict(made["text"].best, "--file", file, "--format", "jsonl")
-    found = [json.loads(line) for line in ran.out.splitlines()]
-    assert [line["text"] for line in found] == texts
-    assert [line["line"] for line in found] == list(range(1, 601))
 
 
 def changed(value, *keys):

@@ -8,6 +8,7 @@ from huggingface_hub import HfApi, ModelCard
 from safetensors.torch import load_file
 
 import adalayers
+from adalayers.__main__ import main
 from adalayers.fusion.layer_mix import LayerMixConfig
 from tests.helpers.made_tasks import SMALL, made_task
 
@@ -37,21 +38,33 @@ def test_a_round_trip_keeps_the_parts_and_what_their_study_found(best, tmp_path)
     assert (tmp_path / "twice" / "README.md").read_text() == (tmp_path / "saved" / "README.md").read_text()
 
 
-def test_the_card_says_data_scores_weights_and_use(best, tmp_path):
+def test_the_card_and_inspect_say_data_scores_weights_cost_and_use(made, best, tmp_path, capsys):
     task = adalayers.TrainedTask.from_pretrained(best)
     task.save_pretrained(tmp_path)
-    card = ModelCard.load(tmp_path / "README.md")
+    card, model = ModelCard.load(tmp_path / "README.md"), made["text"].outcome.model
     assert card.data.library_name == "adalayers"
     assert card.data.pipeline_tag == "text-classification"
-    assert "| test | matthews | 0.5000 | 0.6000 | 3 |" in card.text, "too few seeds for an interval"
-    for expected in (
-        "acceptability-demo (`embedded`); examples: 64 train, 24 validation, 24 test",
-        "Labels: `unacceptable`, `acceptable`",
-        *(f"{i:02d} {w:7.4f}" for i, w in enumerate(task.model.fusion.weights().tolist(), start=1)),
-        "adalayers.attach(",
-        "no weight of it is inside",
-    ):
-        assert expected in card.text, card.text
+    weights = model.fusion.weights().tolist()
+    assert main(["inspect", str(best)]) == 0
+    for text in (card.text, capsys.readouterr().out):
+        for expected in (
+            f"(`layer-mix`) and a head for sequence classification: {model.n_parameters():,} trained parameters",
+            "Hidden states read: 01, 02, 03 of a base model of 3 layers",
+            "Kept per token: 8 numbers (one sum, added up while it runs)",
+            f"{2 * model.weights_at_use() / 6000:.2%} of the base model's layers",
+            "| test | matthews | 0.5000 | 0.6000 | 3 |",  # too few seeds for an interval
+            "acceptability-demo (`embedded`); examples: 64 train, 24 validation, 24 test",
+            "Labels: `unacceptable`, `acceptable`",
+            "adalayers.attach(",
+            "no weight of it is inside",
+        ):
+            assert expected in text, text
+        lines = [line.split() for line in text.splitlines() if "█" in line]
+        assert [line[:2] for line in lines] == [
+            [f"{i:02d}", f"{w:.4f}"] for i, w in enumerate(weights, start=1)
+        ]
+        assert len(lines[max(range(3), key=weights.__getitem__)][2]) == 20
+        assert "embeddings" not in text, "they are not mixed"
 
 
 def test_the_embeddings_are_named_where_they_are_mixed(backbone, tmp_path):

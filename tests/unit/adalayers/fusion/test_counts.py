@@ -1,7 +1,9 @@
-"""What fusions of RoBERTa-large's 24 layers of width 1,024 count and give: counts by hand, some of them published."""
+"""What fusions of RoBERTa-large's layers count and give, by hand, some of it published; what all refuse."""
 
 import pytest
 
+from adalayers.config import trial_config
+from adalayers.errors import BadInput
 from adalayers.fusion.concat import ConcatConfig
 from adalayers.fusion.depth_convolution import DepthConvolutionConfig
 from adalayers.fusion.extra_layers import ExtraLayersConfig
@@ -11,6 +13,7 @@ from adalayers.fusion.layer_set import LayerSetConfig
 from adalayers.fusion.scalar_mix import ScalarMixConfig
 from adalayers.fusion.tokens_first import TokensFirstConfig
 from tests.helpers.mixing import counted
+from tests.helpers.states import made_shape
 
 WIDTH = 1024
 PROJECTIONS = 24 * 64 * WIDTH
@@ -47,3 +50,31 @@ def test_counts_on_roberta_large(config, parameters, kept):
     count, numbers = counted(config)
     assert count == parameters
     assert kept in (None, numbers)
+
+
+REFUSED = [
+    ({"fusion": "head2toe", "lasso": -1.0}, 3, "lasso"),
+    ({"fusion": "head2toe", "fraction": 0.0}, 3, "fraction"),
+    ({"fusion": "head2toe", "fraction": 1.5}, 3, "fraction"),
+    ({"fusion": "routing", "hidden_vectors": 1}, 3, "hidden_vectors"),
+    ({"fusion": "routing", "hidden_vectors": -2}, 3, "hidden_vectors"),
+    ({"fusion": "routing"}, 1, "at least two labels"),
+    ({"fusion": "variability"}, 1, "at least two classes"),
+    ({"fusion": "wide-layer", "layer": 77}, 3, "wanted layer to be one of .*, got layer=77"),
+    ({"fusion": "scalar-mix", "own_width": True}, 3, "heads to be a divisor of the fusion's width, 12"),
+    ({"fusion": "tokens-first", "aggregate": "attention", "k": 6}, 3, "heads to be a divisor of k = 6"),
+    ({"fusion": "layer-set", "read_out": "attention"}, 3, "read_out to be mean with fusion=layer-set"),
+    ({"fusion": "dwatt", "attends": "texts"}, 3, "attends to be tokens but for whole texts"),
+    ({"fusion": "extra-layers", "added_layers": 0}, 3, "added_layers"),
+    (
+        {"fusion": "extra-layers", "k": 12, "read_out": "linear"},
+        3,
+        "heads to be a divisor of the layers' width, 12",
+    ),
+]
+
+
+@pytest.mark.parametrize(("settings", "outputs", "said"), REFUSED)
+def test_what_a_method_cannot_do_is_bad_input(settings, outputs, said):
+    with pytest.raises(BadInput, match=said):
+        trial_config(**settings).check(made_shape(n_outputs=outputs))

@@ -6,7 +6,6 @@ import numpy as np
 import pytest
 import torch
 
-from adalayers.errors import BadInput
 from adalayers.fusion.extra_layers import ExtraLayersConfig, own_heads
 from adalayers.tensors.dropout import draw_from
 from tests.helpers import formulas
@@ -99,8 +98,6 @@ def test_as_many_layers_as_published_unless_told():
     assert config.resolved(large)["added_layers"] == 2
     assert config.identity(base) == ExtraLayersConfig(k=8, heads=2, added_layers=1).identity(base)
     assert config.identity(large) != ExtraLayersConfig(k=8, heads=2, added_layers=1).identity(large)
-    with pytest.raises(BadInput, match="added_layers"):
-        ExtraLayersConfig(added_layers=0)
 
 
 def test_the_last_of_the_chosen_hidden_states_is_read():
@@ -114,8 +111,6 @@ def test_projected_the_layers_have_the_heads_of_the_configuration_whatever_reads
     linear = ExtraLayersConfig(k=8, heads=2, read_out="linear")
     assert linear.used(shape)["heads"] == 2
     assert linear.identity(shape) != ExtraLayersConfig(k=8, heads=4, read_out="linear").identity(shape)
-    with pytest.raises(BadInput, match="heads to be a divisor of the layers' width, 8"):
-        ExtraLayersConfig(k=8, heads=3, read_out="linear").check(shape)
     own = ExtraLayersConfig(own_width=True, heads=7, read_out="linear")
     own.check(shape)
     assert "heads" not in own.used(shape)

@@ -7,7 +7,6 @@ import pytest
 import torch
 
 from adalayers.config import trial_config
-from adalayers.errors import BadInput
 from adalayers.fusion.head2toe import Head2ToeConfig, most_important
 from adalayers.models.model import FusionModel
 from adalayers.models.saved import load, save
@@ -169,11 +168,3 @@ def test_saved_parts_know_what_they_kept(tmp_path):
     assert again.fusion.live() == model.fusion.live()
     assert again.n_parameters() == model.n_parameters() == 1 * 3 + 3
     assert not again.fusion.refit()
-
-
-def test_what_it_asks_of_its_configuration():
-    with pytest.raises(BadInput, match="lasso"):
-        trial_config(fusion="head2toe", lasso=-1.0)
-    for fraction in (0.0, 1.5):
-        with pytest.raises(BadInput, match="fraction"):
-            trial_config(fusion="head2toe", fraction=fraction)

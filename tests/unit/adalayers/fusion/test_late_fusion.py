@@ -1,5 +1,7 @@
 """Late fusion against NumPy, its counts, and its weights."""
 
+import functools
+
 import numpy as np
 import pytest
 import torch
@@ -7,7 +9,7 @@ import torch
 from adalayers.fusion.late_fusion import LateFusionConfig
 from tests.helpers import formulas
 from tests.helpers.formulas import array
-from tests.helpers.mixing import STATES, TOKENS, WIDTH, L, inputs
+from tests.helpers.mixing import STATES, TOKENS, WIDTH, L, assert_agrees, inputs
 from tests.helpers.states import encoder, made_shape
 
 LENGTHS = torch.tensor([4, TOKENS - 4])
@@ -42,15 +44,12 @@ def numpy_ensemble(made, states, places, *, renormalise=True):
 @pytest.mark.parametrize(("labels", "learned"), [(3, True), (3, False), (1, True)])
 def test_agrees_with_numpy_with_all_states_and_without_some(labels, learned, of_texts):
     made, states = ensemble(labels, of_texts=of_texts, learned=learned), inputs()
-    expected = numpy_ensemble(made, states, list(range(L)))
-    assert expected.shape == (2 if of_texts else TOKENS, labels)
-    np.testing.assert_allclose(array(made(states, LENGTHS)), expected, atol=1e-5)
+    assert_agrees(made, functools.partial(numpy_ensemble, made, states), lengths=LENGTHS)
     for renormalise in (True, False):
-        with made.without(encoder(1, 4), renormalise=renormalise):
-            rest = {state: states[state] for state in made.live()}
-            expected = numpy_ensemble(made, states, [1, 2, 4], renormalise=renormalise)
-            np.testing.assert_allclose(array(made(rest, LENGTHS)), expected, atol=1e-5)
-            assert made.diagnostics()["late_fusion/weight_04"] == 0
+        formula = functools.partial(numpy_ensemble, made, states, renormalise=renormalise)
+        assert_agrees(made, formula, 0, 3, lengths=LENGTHS, renormalise=renormalise)
+    with made.without(encoder(1, 4)):
+        assert made.diagnostics()["late_fusion/weight_04"] == 0
 
 
 def test_counts_on_roberta_large():

@@ -5,7 +5,6 @@ import pytest
 import torch
 
 from adalayers.config import trial_config
-from adalayers.errors import BadInput
 from adalayers.fusion.routing import Routing, RoutingConfig
 from adalayers.models.model import FusionModel
 from tests.helpers.mixing import read_at
@@ -192,12 +191,7 @@ def test_all_layers_are_held_at_use():
     assert made(K).kept_at_use(WIDTH) == L * K
 
 
-def test_what_it_asks_of_its_configuration():
-    for wrong in (1, -2):
-        with pytest.raises(BadInput, match="hidden_vectors"):
-            trial_config(fusion="routing", hidden_vectors=wrong)
-    with pytest.raises(BadInput, match="at least two labels"):
-        trial_config(fusion="routing").check(made_shape(n_outputs=1))
+def test_hidden_vectors_identify_no_trial_of_words():
     config, words = trial_config(fusion="routing", hidden_vectors=64), made_shape("token")
     assert "hidden_vectors" in config.used(made_shape())
     assert config.identity(words) == trial_config(fusion="routing", heads=5).identity(words)

@@ -4,7 +4,6 @@ import numpy as np
 import pytest
 import torch
 
-from adalayers.errors import BadInput
 from adalayers.fusion.layer_mix import LayerMixConfig
 from adalayers.fusion.scalar_mix import ScalarMixConfig
 from adalayers.models.model import FusionModel
@@ -92,11 +91,6 @@ def test_neither_w_nor_gamma_has_weight_decay():
     model = FusionModel(ScalarMixConfig(heads=2), made_shape())
     (free,) = [group for group in model.parameter_groups() if group.weight_decay == 0.0]
     assert [id(p) for p in free.parameters] == [id(model.fusion.w), id(model.fusion.gamma)]
-
-
-def test_the_head_is_as_wide_as_what_it_reads():
-    with pytest.raises(BadInput, match="heads to be a divisor of the fusion's width, 12"):
-        ScalarMixConfig(own_width=True, heads=8).check(made_shape(width=12))
 
 
 def test_what_changes_nothing_does_not_identify_a_trial():

@@ -183,5 +183,3 @@ def test_parameters_are_those_of_a_single_layer_without_the_rest():
     assert of(fusion="variability") == of(mix="single", layer=4)
     head = 4 * 384 * 384 + 4 * 384 + 2 * 384 + 2
     assert of(fusion="variability", own_width=True) == head
-    with pytest.raises(BadInput, match="at least two classes"):
-        trial_config(fusion="variability").check(made_shape(n_outputs=1))

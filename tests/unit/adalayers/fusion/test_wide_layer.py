@@ -1,10 +1,8 @@
 """One layer under several projections against NumPy, and its counts against those of a mix."""
 
 import numpy as np
-import pytest
 import torch
 
-from adalayers.errors import BadInput
 from adalayers.fusion.layer_mix import LayerMixConfig
 from adalayers.fusion.wide_layer import WideLayerConfig
 from tests.helpers import formulas
@@ -29,8 +27,3 @@ def test_it_has_the_parameters_of_a_mix_of_all():
     assert counted(WideLayerConfig(k=64)) == counted(LayerMixConfig(k=64))
     assert WideLayerConfig().resolved(SHAPE)["layer"] == STATES[-1].number
     assert WideLayerConfig().resolved(SHAPE)["projections"] == L
-
-
-def test_a_layer_that_is_not_there_is_named():
-    with pytest.raises(BadInput, match=r"wanted layer to be one of .*, got layer=77"):
-        WideLayerConfig(layer=77).check(SHAPE)

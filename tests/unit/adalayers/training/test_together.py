@@ -60,6 +60,16 @@ def assert_close(outcome, wanted, tolerance):
             torch.testing.assert_close(ours[name], theirs[name], rtol=tolerance, atol=tolerance, msg=name)
 
 
+def assert_as_alone(arms, kind="sequence", tolerance=1e-4, *, wanted=None, several=Together, steps=None):
+    """Compare trials that train together with each alone; of `steps` those of the group are left."""
+    wanted = wanted or trained(arms, kind)
+    if steps:
+        steps.reset_mock()
+    for outcome, own in zip(trained(arms, kind, several=several()), wanted, strict=True):
+        assert outcome.row["epochs"] == own.row["epochs"]
+        assert_close(outcome, own, tolerance)
+
+
 @pytest.fixture
 def double():
     torch.set_default_dtype(torch.float64)
@@ -89,23 +99,19 @@ def steps(monkeypatch):
 @pytest.mark.parametrize(("kind", "optimiser"), [("sequence", "adam"), ("token", "adamw")])
 def test_all_arms_in_double_precision_equal_the_trials_alone(kind, optimiser, double, steps):
     arms = [{**arm, "optimiser": optimiser} for arm in ARMS]
-    group = trained(arms, kind, several=Together())
+    assert_as_alone(arms, kind, 1e-9, steps=steps)
     assert steps.call_count == 4 * 32, (
         "two epochs of 16 steps, of those that mix all states, and of each layer"
     )
     assert steps.call_args.args[0].model is not None
-    for outcome, wanted in zip(group, trained(arms, kind), strict=True):
-        assert_close(outcome, wanted, 1e-9)
 
 
 @pytest.mark.parametrize("kind", ["sequence", "token"])
 def test_counted_dropout_is_the_same_alone_as_in_a_group_of_several_seeds(kind, double, gpu, steps):
     drops = {"dropout": 0.3, "projection_dropout": 0.2}
     arms = [{**arm, **drops, "seed": seed} for arm in (ARMS[1], ARMS[4]) for seed in (1, 2)]
-    group = trained(arms, kind, several=Together())
+    assert_as_alone(arms, kind, 1e-9, steps=steps)
     assert {len(call.args[0].trainers) for call in steps.mock_calls} == {4}
-    for outcome, wanted in zip(group, trained(arms, kind), strict=True):
-        assert_close(outcome, wanted, 1e-9)
 
 
 @pytest.mark.parametrize("kind", ["sequence", "token"])
@@ -113,9 +119,8 @@ def test_a_gpus_branches_give_the_same(kind, double, monkeypatch):
     arms = [{**arm, "seed": seed} for arm in ARMS[3:] for seed in (1, 2)]
     wanted = trained(arms, kind)
     monkeypatch.setattr(ragged, "on_gpu", mock.Mock(return_value=True))
-    for several in (Together(), None):
-        for outcome, ours in zip(trained(arms, kind, several=several), wanted, strict=True):
-            assert_close(outcome, ours, 1e-9)
+    assert_as_alone(arms, kind, 1e-9, wanted=wanted)
+    assert_as_alone(arms, kind, 1e-9, wanted=wanted, several=lambda: None)
 
 
 @pytest.mark.parametrize(
@@ -131,34 +136,22 @@ def test_a_gpus_branches_give_the_same(kind, double, monkeypatch):
 )
 def test_heads_and_options_equal_the_trials_alone(head):
     arms = [{**arm, **head} for arm in (*ALPHA_LAMBDA[1:3], *SINGLE_LAYER[2:], CUTOFF[0])]
-    for outcome, wanted in zip(trained(arms, several=Together()), trained(arms), strict=True):
-        assert_close(outcome, wanted, 1e-4)
+    assert_as_alone(arms)
 
 
-@pytest.mark.parametrize("other", [0.3, 0.2])
-def test_dropout_of_words_is_drawn_as_alone_and_once_where_it_is_the_same(other, steps):
-    arms = [{"dropout": p, "alpha": alpha} for p, alpha in ((0.3, 1.0), (other, 8.0))]
-    outcomes = trained(arms, "token", several=Together())
-    assert {len(call.args[0].trainers) for call in steps.mock_calls} == {2 if other == 0.3 else 1}
-    for outcome, wanted in zip(outcomes, trained(arms, "token"), strict=True):
-        assert_close(outcome, wanted, 1e-4)
-
-
-def test_a_member_without_dropout_takes_it_from_no_other():
-    arms = [{"dropout": p, "alpha": alpha} for p, alpha in ((0.0, 1.0), (0.3, 8.0))]
-    group = trained(arms, "token", several=Together())
-    for outcome, wanted in zip(group, trained(arms, "token"), strict=True):
-        assert_close(outcome, wanted, 1e-4)
+@pytest.mark.parametrize("ps", [(0.3, 0.3), (0.3, 0.2), (0.0, 0.3)])
+def test_dropout_of_words_is_drawn_as_alone_and_once_where_it_is_the_same(ps, steps):
+    """And one without dropout takes it from no other."""
+    arms = [{"dropout": p, "alpha": alpha} for p, alpha in zip(ps, (1.0, 8.0), strict=True)]
+    assert_as_alone(arms, "token", steps=steps)
+    assert {len(call.args[0].trainers) for call in steps.mock_calls} == {2 if len({*ps}) == 1 else 1}
 
 
 def test_seeds_that_read_all_examples_at_once_drop_out_by_themselves(double, gpu):
     """A batch of all examples is the same for every seed, and what is dropped is not."""
     own = {"projection_dropout": 0.3, "train_examples": 3, "draw": 0}
     arms = [{**ARMS[1], **own, "seed": seed} for seed in (1, 2)]
-    group = trained(arms, several=Together())
-    alone = trained(arms)
-    for outcome, wanted in zip(group, alone, strict=True):
-        assert_close(outcome, wanted, 1e-9)
+    assert_as_alone(arms, tolerance=1e-9)
 
 
 def test_members_that_stop_early_or_are_of_another_kind_leave_the_rest_as_it_is(steps):
@@ -169,10 +162,7 @@ def test_members_that_stop_early_or_are_of_another_kind_leave_the_rest_as_it_is(
         {"epochs": 6, "patience": 6, "fusion": "scalar-mix"},
         {"epochs": 6, "patience": 6, "mix": "uniform"},
     ]
-    group = trained(arms, several=Together())
-    for outcome, wanted in zip(group, trained(arms), strict=True):
-        assert outcome.row["epochs"] == wanted.row["epochs"]
-        assert_close(outcome, wanted, 1e-4)
+    assert_as_alone(arms, steps=steps)
     assert {len(call.args[0].trainers) for call in steps.mock_calls} >= {2, 4}
 
 
@@ -204,8 +194,7 @@ def test_a_batch_of_a_group_beyond_memory_is_passed_in_parts(monkeypatch, capsys
         return forward(model, values, batches)
 
     monkeypatch.setattr(FusionModels, "forward", at_most_six)
-    for outcome, wanted in zip(trained(arms, several=Together()), alone, strict=True):
-        assert_close(outcome, wanted, 1e-9)
+    assert_as_alone(arms, tolerance=1e-9, wanted=alone)
     said = capsys.readouterr().err
     assert "it is passed 4 at a time from now on" in said
     assert "it is passed 2 at a time from now on" in said, "where an evaluation needs more"
