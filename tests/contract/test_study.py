@@ -1,254 +1,128 @@
-"""A whole study through Ray, on a tiny backbone: files, statuses, continuing after a kill, MLflow, report."""
+"""A whole study through Ray, on a tiny backbone: its files, its trials, MLflow, its page, and the runs that come after.
 
-import contextlib
+One folder, over the commands that a user might give one after the other.
+"""
+
 import json
 import os
 import shutil
-import signal
-import tempfile
 from dataclasses import dataclass
 from pathlib import Path
-from unittest import mock
 
 import numpy as np
 import pandas as pd
-import psutil
 import pytest
 from mlflow import MlflowClient
-from ray import tune
 
 import adalayers
 from adalayers.config import _CONFIGS, hyperparameters
 from adalayers.fusion.layer_mix import LayerMixConfig
 from adalayers.results import files as results
-from tests.helpers.documented import snippet
-from tests.helpers.small_study import Study, children, waited
-from tests.helpers.studying import (
-    RAYS_OWN,
-    ROOT,
-    SCRIPT,
-    SMALL,
-    Ran,
-    flags,
-    run_here,
-)
+from adalayers.results.files import read_trials
+from adalayers.storage.folder import Folder
+from tests.helpers.documented import snippet, undocumented
+from tests.helpers.studying import RAYS_OWN, ROOT, Ran, flags, run_here
 
 pytestmark = [
     *RAYS_OWN,
     pytest.mark.filterwarnings("ignore:The ``noload`` loader strategy is deprecated"),
     pytest.mark.usefixtures("ray_here"),
 ]
+NAME = "alpha_lambda/tiny-echo"
+FIXED = ("--set", "alpha=8", "entropy_weight=0", "--features", "disk")
+"""One learned mix, uniform, last and the search's best: fourteen trials, six of them searched."""
 
-TIMEOUT = 300
-UNREACHABLE = "http://user:hunter2@127.0.0.1:9"
-VOLATILE = ["seconds"]
-SIZE = (*SMALL, "--seeds", "3")
-"""Of the study that is disturbed, and of that it is compared with: fourteen trials."""
-DISTURBED = (*SIZE, "--features", "disk")
+
+@dataclass(frozen=True)
+class Left:
+    """What a study left that was stopped by `--max-hours` at once, and then run to its end.
+
+    stopped: its runs, after the first command; ran: how the second one ended
+    """
+
+    output: Path
+    stopped: dict
+    ran: Ran
+
+    @property
+    def folder(self):
+        return self.output / NAME
+
+    @property
+    def document(self):
+        return json.loads((self.folder / "study.json").read_text())
+
+    @property
+    def trials(self):
+        return read_trials(Folder(self.folder))
 
 
 @pytest.fixture(scope="module")
 def study(world, tmp_path_factory, empty_database, ray_here):
-    """A study that was left alone: (results folder, output root, how it ended)."""
     output = tmp_path_factory.mktemp("study") / "results"
     output.mkdir()
     shutil.copy(empty_database, output / "mlflow.db")
-    ran = run_here(flags(world, output))
+    argv = flags(world, output, *FIXED)
+    stopped = run_here([*argv, "--max-hours", "0.0001"], report=False)
+    assert stopped.code == 0, stopped.err
+    runs = json.loads((output / NAME / "study.json").read_text())["runs"]
+    ran = run_here([*argv, "--show-text"])
     assert ran.code == 0, ran.err
-    return output / "alpha_lambda" / "tiny-echo", output, ran
+    return Left(output, runs, ran)
 
 
-@dataclass(frozen=True)
-class TwoCases:
-    """A study of two datasets that cannot reach its MLflow server: its folder, how it ended, Ray sessions it took."""
-
-    folder: Path
-    ran: Ran
-    sessions: int
-
-
-@pytest.fixture(scope="module")
-def two_cases(world, tmp_path_factory):
-    twin = Path(shutil.copytree(world["dataset"], tmp_path_factory.mktemp("twin") / "twin"))
-    output = tmp_path_factory.mktemp("cases") / "results"
-    argv = flags(world, output, *SIZE, "--features", "memory", "--tracking-uri", UNREACHABLE)
-    argv[argv.index("--dataset") + 2 : argv.index("--dataset") + 2] = [str(twin)]
-    starts = []
-    fit = tune.Tuner.fit
-    with mock.patch.object(tune.Tuner, "fit", lambda tuner: starts.append(tuner) or fit(tuner)):
-        ran = run_here(argv)
-    return TwoCases(output / "alpha_lambda", ran, len(starts))
-
-
-@dataclass(frozen=True)
-class Ended:
-    """How a run ended, and the completed rows and `study.json` that it left."""
-
-    ran: Ran
-    rows: dict[str, dict]
-    runs: dict
-
-
-@dataclass(frozen=True)
-class Disturbed:
-    """One study over two processes of the user's own script, each with a Ray of its own, and a last run here.
-
-    outlived: processes and scratch folders that were there after the first run had ended
-    refused:  a run that was tried here during the second
-    """
-
-    folder: Path
-    interrupted: Ended
-    outlived: list
-    refused: Ran
-    killed: Ended
-    finished: Ended
-
-
-@pytest.fixture(scope="module")
-def disturbed(world, ray_here):
-    """A study that is ended by SIGHUP; run again, a worker of it killed, then all of it; then run to its end."""
-    # A short path: Ray's sockets lie below it.
-    with tempfile.TemporaryDirectory(prefix="d-", dir="/tmp", ignore_cleanup_errors=True) as root:
-        yield disturb(Study(world, Path(root), "disturbed", DISTURBED), world, Path(root) / "t")
-
-
-def disturb(study, world, scratch):
-    folder = study.folder.path()
-    scratch.mkdir()
-
-    def completed():
-        rows = table(folder).query("status == 'completed'").to_dict("records")
-        return {row["trial_id"]: row for row in rows}
-
-    def left(ran):
-        return Ended(ran, completed(), json.loads((folder / "study.json").read_text())["runs"])
-
-    def run():
-        return run_here(flags(world, study.output, *DISTURBED), report=False)
-
-    before = signal.signal(signal.SIGHUP, signal.SIG_DFL)  # tests may run under nohup
-    try:
-        process = study.start()
-    finally:
-        signal.signal(signal.SIGHUP, before)
-    assert waited(process, study.ended), study.said()
-    started = children(process)
-    assert len(started) > 3
-    assert list(scratch.glob("adalayers-ray-*"))
-    process.send_signal(signal.SIGHUP)
-    assert waited(process, lambda: "continue with" in study.said())
-    process.send_signal(signal.SIGHUP)  # while Python leaves
-    process.wait(TIMEOUT)
-    _, alive = psutil.wait_procs(started, timeout=10)
-    outlived = [*alive, *scratch.glob("adalayers-*")]
-    interrupted = left(Ran(process.returncode, "", study.said()))
-
-    process = study.start()
-    holder = folder.parent / f".{folder.name}.driver.json"
-
-    def holds():
-        with contextlib.suppress(OSError, ValueError):  # it is written just now
-            return json.loads(holder.read_text())["pid"] == process.pid
-
-    assert waited(process, holds), study.said()
-    refused = run()
-    workers = []
-    assert waited(process, lambda: workers.extend(children(process, "worker")) or workers), study.said()
-    workers[0].kill()
-    assert waited(process, lambda: len(completed()) > len(interrupted.rows)), study.said()
-    process.kill()
-    process.wait(TIMEOUT)
-    killed = left(Ran(process.returncode, "", study.said()))
-    return Disturbed(folder, interrupted, outlived, refused, killed, left(run()))
-
-
-def table(folder):
-    return pd.read_csv(folder / "trials.csv", keep_default_na=False, na_values=[""], dtype={"trial_id": str})
-
-
-def test_every_file_of_the_contract_is_there(study):
-    folder, _, _ = study
-    for name in (
-        "study.json",
-        "trials.csv",
-        "history.parquet",
-        "predictions.parquet",
-        "claims.json",
-        "contrasts.json",
-        "optuna.journal",
-        "report.md",
-        "details.md",
-        "best/config.json",
-        "best/model.safetensors",
-    ):
-        assert (folder / name).is_file(), name
-    assert list((folder / "figures").glob("*.png"))
-    assert {p.stem for p in (folder / "figures").glob("*.png")} == {
-        p.stem for p in (folder / "figures").glob("*.svg")
+def test_every_file_of_the_contract_is_there_and_explained(study):
+    files = {path.relative_to(study.folder).as_posix() for path in study.folder.rglob("*") if path.is_file()}
+    names = "study.json trials.csv claims.json contrasts.json optuna.journal report.md details.md examples.md"
+    tables = {"history.parquet", "predictions.parquet", "best/config.json", "best/model.safetensors"}
+    assert {*names.split(), *tables} <= files
+    figures = {
+        suffix: {p.stem for p in study.folder.glob(f"figures/*.{suffix}")} for suffix in ("png", "svg")
     }
-    assert not (folder / "work").exists()
+    assert figures["png"] == figures["svg"] != set()
+    assert not (study.folder / "work").exists()
+    assert undocumented(study.folder) == []
 
 
 def test_trials_hold_search_and_paired_confirmations(study):
-    folder, _, _ = study
-    trials = table(folder)
+    trials = study.trials
     search, confirm = (trials[trials["stage"] == stage] for stage in ("search", "confirm"))
     assert len(search) == 6
     assert set(search["seed"]) == {0}
     assert set(search["status"]) <= {"completed", "stopped"}
-    assert search["arm"].isna().all()
+    assert (search.loc[search["status"] == "stopped", "epochs"] < 4).all()
+    assert (search["arm"] == "").all()
     assert search.filter(like="test/").isna().all().all(), "the search never sees the test split"
     assert set(confirm["status"]) == {"completed"}
     per_arm = confirm.groupby("arm")["seed"].apply(sorted)
     assert all(seeds == [1, 2] for seeds in per_arm)
-    cores = [arm for arm in per_arm.index if arm.startswith("alpha=") and "mix_lr" not in arm]
-    assert len(cores) == 12
-    assert {"published-mix", "uniform", "last"} <= set(per_arm.index)
+    assert len(per_arm) == 4
+    assert {"alpha=8 entropy_weight=0", "uniform", "last"} < set(per_arm.index)
     assert confirm[["test/accuracy", "test/f1_macro", "test/matthews"]].notna().all().all()
-    assert trials["trial_id"].is_unique
     uniform = confirm[confirm["arm"] == "uniform"]
     assert uniform[["config/alpha", "config/mix_lr", "config/cutoff"]].isna().all().all()
     assert np.allclose(uniform["mix/entropy"], np.log(4))
     assert set(confirm[confirm["arm"] == "last"]["mix/live_layers"]) == {1}
 
 
-def test_a_trial_that_the_scheduler_stopped_is_stopped_everywhere(study):
-    """Ray itself reports it as complete; our files and MLflow do not."""
-    folder, output, _ = study
-    trials = table(folder)
-    stopped = trials[trials["status"] == "stopped"]
-    if stopped.empty:  # where each trial happened to end a rung after worse ones
-        pytest.skip("ASHA stopped none of this study's trials")
-    assert (stopped["epochs"] < 4).all()
-    runs = {r.data.tags.get("adalayers.trial_id"): r for r in mlflow_runs(output)}
-    for row in trials.to_dict("records"):
-        expected = {"completed": "FINISHED", "stopped": "KILLED"}[row["status"]]
-        assert runs[row["trial_id"]].info.status == expected
-
-
-def mlflow_runs(output):
-    client = MlflowClient(f"sqlite:///{output / 'mlflow.db'}")
+def test_mlflow_has_one_parent_and_a_nested_run_per_trial_that_ended_as_the_trial_did(study):
+    client = MlflowClient(f"sqlite:///{study.output / 'mlflow.db'}")
     experiments = [e.experiment_id for e in client.search_experiments() if e.name != "Default"]
-    return list(client.search_runs(experiments, max_results=1000))
-
-
-def test_mlflow_has_one_parent_and_a_nested_run_per_trial(study):
-    folder, output, _ = study
-    runs = mlflow_runs(output)
-    parents = [r for r in runs if "mlflow.parentRunId" not in r.data.tags]
-    nested = [r for r in runs if r.data.tags["adalayers.kind"] == "trial"]
+    runs = client.search_runs(experiments, max_results=1000)
+    (parent,) = (r for r in runs if "mlflow.parentRunId" not in r.data.tags)
+    nested = {r.data.tags["adalayers.trial_id"]: r for r in runs if r.data.tags["adalayers.kind"] == "trial"}
     arms = {r.data.tags["arm"]: r for r in runs if r.data.tags["adalayers.kind"] == "arm"}
-    assert len(parents) == 1
-    assert set(arms) == set(table(folder).query("stage == 'confirm'")["arm"])
+    assert set(arms) == set(study.trials.query("stage == 'confirm'")["arm"])
     assert arms["uniform"].data.metrics["n"] == 2
-    assert parents[0].info.status == "FINISHED"
-    assert sorted(r.data.tags["adalayers.trial_id"] for r in nested) == sorted(table(folder)["trial_id"])
-    assert {"uniform seed 001", "uniform seed 002"} <= {r.info.run_name for r in nested}
-    client = MlflowClient(f"sqlite:///{output / 'mlflow.db'}")
-    weights = client.get_metric_history(nested[0].info.run_id, "training/weights/weight_01")
+    assert parent.info.status == "FINISHED"
+    # Ray itself reports one that the scheduler stopped as complete.
+    ended = study.trials.set_index("trial_id")["status"].map({"completed": "FINISHED", "stopped": "KILLED"})
+    assert {trial_id: run.info.status for trial_id, run in nested.items()} == ended.to_dict()
+    assert {"uniform seed 001", "uniform seed 002"} <= {r.info.run_name for r in nested.values()}
+    learned = study.trials.query("stage == 'search'")["trial_id"].iloc[0]
+    weights = client.get_metric_history(nested[learned].info.run_id, "training/weights/weight_01")
     assert len(weights) > 2
-    names = {artifact.path for artifact in client.list_artifacts(parents[0].info.run_id)}
+    names = {artifact.path for artifact in client.list_artifacts(parent.info.run_id)}
     assert {"report.md", "best"} <= names
 
 
@@ -266,25 +140,21 @@ def test_the_logs_of_a_studys_own_ray_are_its_users_alone_and_hold_no_secret(stu
 
 
 def test_history_covers_every_trial_and_its_weights_sum_to_one(study):
-    folder, _, _ = study
-    history, trials = pd.read_parquet(folder / "history.parquet"), table(folder)
-    assert set(history["trial_id"]) == set(trials["trial_id"])
+    history, trials = pd.read_parquet(study.folder / "history.parquet"), study.trials.set_index("trial_id")
+    assert set(history["trial_id"]) == set(trials.index)
     weights = history.filter(like="mix/weight_")
     assert list(weights.columns) == [f"mix/weight_{i:02d}" for i in range(1, 5)]
     assert np.allclose(weights.sum(axis=1), 1)
-    evaluated = history.dropna(subset=["val/f1_macro"])
-    for trial_id, rows in evaluated.groupby("trial_id"):
-        row = trials.set_index("trial_id").loc[trial_id]
-        assert rows["val/f1_macro"].max() == row["val/f1_macro"]
-        assert len(rows) == row["epochs"]
+    evaluated = history.dropna(subset=["val/f1_macro"]).groupby("trial_id")["val/f1_macro"]
+    assert evaluated.max().to_dict() == trials["val/f1_macro"].to_dict()
+    assert evaluated.size().to_dict() == trials["epochs"].to_dict()
 
 
 def test_predictions_give_the_scores_again(study):
     from sklearn.metrics import f1_score
 
-    folder, _, _ = study
-    predictions, trials = pd.read_parquet(folder / "predictions.parquet"), table(folder)
-    confirmed = trials[trials["stage"] == "confirm"].set_index("trial_id")
+    predictions = pd.read_parquet(study.folder / "predictions.parquet")
+    confirmed = study.trials.query("stage == 'confirm'").set_index("trial_id")
     assert set(predictions["trial_id"]) == set(confirmed.index)
     for (trial_id, split), rows in predictions.groupby(["trial_id", "split"]):
         assert split == "val" or confirmed.loc[trial_id, "predictions"] == results.prediction_hash(rows)
@@ -293,165 +163,93 @@ def test_predictions_give_the_scores_again(study):
 
 
 def test_the_best_model_is_the_best_on_validation(study):
-    folder, _, _ = study
-    trials = table(folder)
-    done = trials[trials["status"] == "completed"]
+    done = study.trials.query("status == 'completed'")
     best = done.sort_values(["val/f1_macro", "trial_id"], ascending=[False, True]).iloc[0]
-    assert json.loads((folder / "best/config.json").read_text())["trial_id"] == best["trial_id"]
-    assert adalayers.results(folder).best.n_parameters() == best["parameters"]
+    assert json.loads((study.folder / "best/config.json").read_text())["trial_id"] == best["trial_id"]
+    assert adalayers.results(study.folder).best.n_parameters() == best["parameters"]
 
 
 def test_the_search_is_read_as_tracking_md_shows(study, monkeypatch):
     """Its lines as printed, but for the study's name."""
-    folder, output, _ = study
     shown = (ROOT / "docs" / "tracking.md").read_text().partition("```python\n")[2].partition("```")[0]
     names: dict = {}
-    monkeypatch.chdir(output.parent)
-    exec(compile(shown.replace("minilm-cola", folder.name), "docs/tracking.md", "exec"), names)
-    searched = table(folder).query("stage == 'search'")
+    monkeypatch.chdir(study.output.parent)
+    exec(compile(shown.replace("minilm-cola", study.folder.name), "docs/tracking.md", "exec"), names)
+    searched = study.trials.query("stage == 'search'")
     assert {trial.user_attrs["trial_id"] for trial in names["search"].trials} == set(searched["trial_id"])
 
 
 def test_study_json_has_request_environment_and_runs(study):
-    folder, _, _ = study
-    document = json.loads((folder / "study.json").read_text())
-    assert document["request"]["control"] == "alpha=1 entropy_weight=0"
-    assert document["environment"]["dataset"]["examples"] == {"train": 120, "validation": 60, "test": 60}
-    assert document["environment"]["backbone"]["layers"] == 4
-    runs = document["runs"]
+    request, environment, runs = (study.document[part] for part in ("request", "environment", "runs"))
+    assert environment["dataset"]["examples"] == {"train": 120, "validation": 60, "test": 60}
+    assert environment["backbone"]["layers"] == 4
     assert runs["state"] == "finished"
-    assert runs["counts"] == results.counts(table(folder).fillna({"arm": ""}))
+    assert runs["counts"] == results.counts(study.trials)
     assert (runs["analyses"], runs["test_opened"]) == (1, 1)
-    (only,) = runs["history"]
-    assert set(only["seeds"]) == {arm["name"] for arm in document["request"]["arms"]}
-    assert {tuple(seeds) for seeds in only["seeds"].values()} == {(1, 2)}
-    assert only["test_scored"] == only["confirmed"] == 2 * len(only["seeds"])
-    assert (
-        only["machine"]
-        == f"{document['environment']['device']}, torch {document['environment']['packages']['torch']}"
-    )
-    assert str(folder.parent.parent.parent) not in json.dumps(document["environment"])
+    *_, last = runs["history"]
+    assert set(last["seeds"]) == {arm["name"] for arm in request["arms"]}
+    assert {tuple(seeds) for seeds in last["seeds"].values()} == {(1, 2)}
+    assert last["test_scored"] == last["confirmed"] == 2 * len(last["seeds"])
+    assert last["machine"] == f"{environment['device']}, torch {environment['packages']['torch']}"
+    assert str(study.output.parent) not in json.dumps(environment)
 
 
-def test_a_disturbed_study_goes_on_to_the_same_numbers(two_cases, disturbed):
-    """Interrupted, killed, a worker killed, its hidden states on disk: its confirmed rows equal those of a study that
-    was left alone, with hidden states in memory and another case beside it."""
-    before, after = disturbed.interrupted.rows, disturbed.killed.rows
-    assert disturbed.killed.ran.code == -signal.SIGKILL
-    assert len(before) < len(after) < len(disturbed.finished.rows)
-    for earlier, later in ((before, after), (after, disturbed.finished.rows)):
-        for trial_id, row in earlier.items():
-            now = later[trial_id]
-            assert now == row or all(pd.isna(v) or now[k] == v for k, v in row.items())
-    whole, parts = (
-        table(folder).query("stage == 'confirm' and not arm.str.startswith('search-best')", engine="python")
-        for folder in (two_cases.folder / "tiny-echo", disturbed.folder)
-    )
-    left, right = (
-        frame.drop(columns=VOLATILE).sort_values("trial_id").reset_index(drop=True)
-        for frame in (whole, parts)
-    )
-    pd.testing.assert_frame_equal(left, right, check_exact=True)
+def test_time_is_up_ends_in_good_order_and_goes_on_later(study):
+    assert study.stopped["state"] == "time is up"
+    assert "unfinished" not in json.dumps(study.document["runs"]["counts"])
+    assert len(study.document["runs"]["history"]) == 2
 
 
-def test_a_trial_whose_worker_is_killed_is_run_again(disturbed):
-    assert disturbed.finished.ran.code == 0, disturbed.finished.ran.err
-    assert "Traceback" not in disturbed.finished.ran.err
-    assert set(table(disturbed.folder)["status"]) <= {"completed", "stopped"}
+def test_a_fixed_factor_keeps_that_value_alone_and_the_report_says_so(study):
+    assert set(study.trials["config/alpha"].dropna()) == {8.0}
+    assert study.document["request"]["control"] == "alpha=8 entropy_weight=0"
+    dropped = {arm["arm"]: arm["reason"] for arm in study.document["request"]["dropped_arms"]}
+    assert "alpha" in dropped["published-mix"]
+    assert "fixed" in (study.folder / "report.md").read_text()
 
 
-def test_a_second_driver_is_refused_and_names_the_first(disturbed):
-    run = disturbed.refused
-    assert run.code == 2, run.err
-    assert "Traceback" not in run.err
-    assert "process" in run.err
-    assert "studies/alpha_lambda.py" in run.err
-
-
-def test_a_terminal_that_is_closed_ends_a_study_in_good_order_which_leaves_nothing_behind(disturbed):
-    run = disturbed.interrupted.ran
-    assert run.code == 130, run.err
-    assert f"continue with: python {SCRIPT}" in run.err.splitlines()[-1]
-    assert "Traceback" not in run.err
-    assert disturbed.interrupted.runs["state"] == "interrupted"
-    assert (disturbed.folder / "report.md").exists()
-    assert not disturbed.outlived
-
-
-def test_trials_that_fail_are_rows_and_all_failed_is_exit_1(world, tmp_path):
-    """A rate at which every trial diverges; the study still ends with a report."""
-    output = tmp_path / "results"
-    ran = run_here([*flags(world, output), *SMALL, "--trials", "0", "--seed", "5", "--set", "lr=1e30"])
-    assert ran.code == 1, ran.err
-    trials = table(output / "alpha_lambda" / "tiny-echo")
-    assert set(trials["status"]) == {"diverged"}
-    assert set(trials["seed"]) == {6}
-    assert trials["error"].str.contains("the training loss is").all()
-    assert "error: all trials failed; the first one: the training loss is" in ran.err
-    assert (output / "alpha_lambda" / "tiny-echo" / "report.md").exists()
+def test_texts_are_shown_only_when_asked_for(world, study):
+    texts = pd.read_parquet(world["dataset"] / "test-00000-of-00001.parquet")["text"]
+    examples = (study.folder / "examples.md").read_text()
+    assert any(text in examples for text in texts)
+    for path in study.folder.rglob("*"):
+        if path.is_file() and path.name != "examples.md":
+            content = path.read_bytes()
+            assert not any(text.encode() in content for text in texts if len(text) > 12), path
 
 
 def test_a_dry_run_counts_what_is_done_and_what_is_left(world, study):
-    _, output, _ = study
-    done = run_here([*flags(world, output), "--dry-run"])
-    assert (
-        done.code,
-        "; 0 trials left, each with all its epochs: in all at most about 18 s" in done.out,
-    ) == (0, True), done.out
+    argv = flags(world, study.output, *FIXED)
+    done = run_here([*argv, "--dry-run"])
+    assert done.code == 0, done.err
+    assert "; 0 trials left, each with all its epochs: in all at most about 18 s" in done.out
     assert "6 trials by optuna, asha" in done.out
-    more = run_here([*flags(world, output), "--seeds", "3", "--dry-run"])
-    assert "60, 42 done" in more.out
-    assert "18 trials left" in more.out
+    more = run_here([*argv, "--seeds", "3", "--dry-run"])
+    assert "18, 14 done" in more.out
+    assert "4 trials left" in more.out
 
 
-def test_a_field_that_is_added_with_a_default_renames_no_trial(world, study, tmp_path):
+def test_a_field_with_a_default_renames_no_trial_and_fresh_sets_the_study_aside(world, study, tmp_path):
     """CONTRIBUTING.md's hyperparameter, added to the layer mix: the folder of before is continued as it stands."""
-    output = Path(shutil.copytree(study[1], tmp_path / "results"))
-    before = pd.read_csv(output / "alpha_lambda/tiny-echo/trials.csv")
+    output = Path(shutil.copytree(study.output, tmp_path / "results"))
+    folder, argv = output / NAME, flags(world, output, *FIXED)
     try:
         exec(snippet("hyperparameter"), added := {"__name__": "added"})
         _CONFIGS[LayerMixConfig.fusion] = added["LayerMixConfig"]
         assert "gradient_norm" in hyperparameters()
-        ran = run_here(flags(world, output), report=False)
+        ran = run_here(argv, report=False)
     finally:
         _CONFIGS[LayerMixConfig.fusion] = LayerMixConfig
     assert ran.code == 0, ran.err
     assert "nothing to run" in ran.err
-    after = pd.read_csv(output / "alpha_lambda/tiny-echo/trials.csv")
-    pd.testing.assert_frame_equal(after, before)
-
-
-def test_the_trials_of_all_cases_run_in_one_ray_session(two_cases):
-    """Two datasets: one session, a record and a search each, and no case waits for the other to end."""
-    assert two_cases.ran.code == 0, two_cases.ran.err
-    assert two_cases.sessions == 1
-    ids = []
-    for name in ("tiny-echo", "tiny-twin"):
-        trials = pd.read_csv(two_cases.folder / name / "trials.csv")
-        assert set(trials["status"]) <= {"completed", "stopped"}
-        assert set(trials["stage"]) == {"search", "confirm"}
-        ids.append(set(trials["trial_id"]))
-    # The same words under another name are the same data, and every case has its own rows.
-    assert ids[0] == ids[1]
-
-
-def test_two_datasets_give_a_folder_each_and_a_cover(two_cases):
-    folder = two_cases.folder
-    shown = {path.name for path in folder.iterdir() if not path.name.startswith(".")}  # locks are hidden
-    assert shown == {"tiny-echo", "tiny-twin", "report.md", "claims.json", "figures"}
-    assert two_cases.ran.out.splitlines()[-1] == str(folder / "report.md")
-    cover = (folder / "report.md").read_text()
-    assert "tiny-echo" in cover
-    assert "tiny-twin" in cover
-
-
-def test_an_unreachable_mlflow_server_neither_stops_nor_slows(two_cases):
-    ran = two_cases.ran
+    pd.testing.assert_frame_equal(read_trials(Folder(folder)), study.trials)
+    rows = (folder / "trials.csv").read_bytes()
+    small = ("--features", "live", "--trials", "0", "--seeds", "1", "--epochs", "1", "--tracking-uri", "none")
+    ran = run_here([*argv, *small, "--fresh"])
     assert ran.code == 0, ran.err
-    assert "adalayers sync" in ran.err
-    written = "".join(
-        path.read_text(errors="replace")
-        for path in two_cases.folder.rglob("*")
-        if path.suffix in {".json", ".md", ".csv"}
-    )
-    assert "hunter2" not in written + ran.err + ran.out
+    (aside,) = folder.parent.glob("tiny-echo.*")
+    assert (aside / "trials.csv").read_bytes() == rows
+    old, new = (json.loads((place / "study.json").read_text()) for place in (aside, folder))
+    assert old["id"] != new["id"]
+    assert len(new["runs"]["history"]) == 1
+    assert not (folder / "examples.md").exists()
