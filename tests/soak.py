@@ -30,17 +30,20 @@ from pathlib import Path
 from tests.helpers.faults import BEFORE, BEGUN, ENDS, FAULTS, KILLED, WHILE, Run, small_disk
 from tests.helpers.long_form import Wrong, in_folder, parser_of
 from tests.helpers.mlflow_server import Server
-from tests.helpers.small_study import FLAGS, PATIENCE, Study, differences, left_behind, waited
+from tests.helpers.small_study import (
+    FLAGS,
+    PATIENCE,
+    WITHOUT_FIGURES,
+    Study,
+    differences,
+    left_behind,
+    waited,
+)
 from tests.helpers.studying import world
 
 TRACKED, AS_ONE = "group, one pass, tracked", "group, one step"
 STUDIES = {TRACKED: ("--group", "3", "--features", "live"), "alone": (), AS_ONE: ("--group", "4")}
 """What kinds of studies take turns; flags."""
-WITHOUT_FIGURES = """
-import runpy, sys, reports.write
-reports.write.images = lambda *_: {"png": b"", "svg": b""}
-runpy.run_path(sys.argv.pop(0) and sys.argv[0], run_name="__main__")
-"""
 
 
 class Soak:

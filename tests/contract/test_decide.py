@@ -11,6 +11,7 @@ import pytest
 from scipy import stats
 
 import adalayers
+from adalayers.__main__ import main
 from adalayers.errors import BadInput
 from reports.decide import page
 
@@ -36,35 +37,46 @@ def scores(seeds: int = 8, **columns) -> pd.DataFrame:
     return pd.DataFrame(rows).assign(**columns)
 
 
-def ran(tmp_path, frame: pd.DataFrame, *flags: str) -> subprocess.CompletedProcess:
-    """Run the command on a table, in a process that must not import what training needs."""
-    frame.to_csv(tmp_path / "scores.csv", index=False)
-    command = [sys.executable, "-c", PROGRAM, flags[0], str(tmp_path / "scores.csv"), *flags[1:]]
-    return subprocess.run(command, capture_output=True, text=True, check=False)
+@pytest.fixture
+def ran(tmp_path, capsys):
+    """Runs a command on a table; returns its exit code, and what it printed on stdout and on stderr."""
+
+    def run(frame: pd.DataFrame, command: str, *flags: str) -> tuple[int, str, str]:
+        frame.to_csv(tmp_path / "scores.csv", index=False)
+        code = main([command, str(tmp_path / "scores.csv"), *flags])
+        return code, *capsys.readouterr()
+
+    return run
 
 
 @pytest.mark.parametrize(("arm", "code"), [("good", 0), ("bad", 3), ("same", 4), ("open", 5), ("goood", 2)])
-def test_a_gate_ends_with_the_verdict_as_its_exit_code(tmp_path, arm, code):
-    flags = ("--control", "base", "--smallest-effect", "0.01", "--gate", arm)
-    ended = ran(tmp_path, scores(), "decide", *flags)
-    assert ended.returncode == code, ended.stderr
-    assert ("did you mean 'good'" in ended.stderr) == (code == 2)
+def test_a_gate_ends_with_the_verdict_as_its_exit_code(ran, arm, code):
+    ended, _, said = ran(scores(), "decide", "--control", "base", "--smallest-effect", "0.01", "--gate", arm)
+    assert ended == code, said
+    assert ("did you mean 'good'" in said) == (code == 2)
 
 
-def test_columns_scores_and_cases_by_flags_as_json_latex_and_page(tmp_path):
+def test_what_training_needs_is_not_imported(tmp_path):
+    scores().to_csv(tmp_path / "scores.csv", index=False)
+    command = [sys.executable, "-c", PROGRAM, "decide", str(tmp_path / "scores.csv"), "--control", "base"]
+    ended = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert ended.returncode == 0, ended.stderr
+
+
+def test_columns_scores_and_cases_by_flags_as_json_latex_and_page(ran):
     frame = pd.concat([scores(case=name) for name in ("x", "y")])
     frame = frame.rename(columns={"arm": "model", "seed": "run", "score": "loss"}).assign(time=1.0)
     flags = ["decide", "--pairs", "good:base", "bad:base", "--arm-column", "model", "--seed-column", "run"]
     flags += ["--score-columns", "loss", "time", "--case-columns", "case", "--lower-is-better"]
-    rows = json.loads(ran(tmp_path, frame, *flags, "--format", "json").stdout)
+    rows = json.loads(ran(frame, *flags, "--format", "json")[1])
     assert [(row["case"], row["metric"], row["arm"], row["verdict"]) for row in rows] == [
         *((case, "loss", arm, word) for case in "xy" for arm, word in (("good", "worse"), ("bad", "better"))),
         *((case, "time", arm, "not enough evidence") for case in "xy" for arm in ("good", "bad")),
     ]
     assert {row["comparisons"] for row in rows} == {4}  # of each score, over all cases
     assert {row["why"] for row in rows[4:]} == {"the same difference on every seed"}
-    assert "\\toprule" in ran(tmp_path, frame, *flags, "--format", "latex").stdout
-    assert "| `x` | `loss` | `good` | `base` | worse |" in ran(tmp_path, frame, *flags).stdout
+    assert "\\toprule" in ran(frame, *flags, "--format", "latex")[1]
+    assert "| `x` | `loss` | `good` | `base` | worse |" in ran(frame, *flags)[1]
 
 
 def test_a_published_page_has_the_same_verdicts():
@@ -119,10 +131,10 @@ def test_what_cannot_be_judged_is_bad_input(change, how, message):
         adalayers.decide(scores().assign(**change), **how)
 
 
-def test_noise_is_the_spread_and_the_seeds_that_find_the_smallest_effect(tmp_path):
+def test_noise_is_the_spread_and_the_seeds_that_find_the_smallest_effect(ran):
     frame = scores(20)[lambda rows: rows["arm"].isin(["base", "good"])]
-    ended = ran(tmp_path, frame, "noise", "--smallest-effect", "0.003")
-    heads, row, *_ = (line.split() for line in ended.stdout.splitlines())
+    _, said, _ = ran(frame, "noise", "--smallest-effect", "0.003")
+    heads, row, *_ = (line.split() for line in said.splitlines())
     found = dict(zip(heads, row, strict=True))  # no case, as it has no name
     wide = frame.pivot(index="seed", columns="arm", values="score")
     assert float(found["sd"]) == pytest.approx((wide["good"] - wide["base"]).std() / 2**0.5, rel=1e-3)

@@ -1,4 +1,4 @@
-"""A few cases of odd and damaged input of every kind; `python -m tests.fuzz` runs thousands."""
+"""Three rounds of cases of odd and damaged input of every kind; `python -m tests.fuzz` runs thousands."""
 
 import pytest
 
@@ -9,4 +9,4 @@ pytestmark = [*RAYS_OWN, pytest.mark.filterwarnings("ignore")]  # of libraries, 
 
 
 def test_odd_input_is_done_with_or_refused(tmp_path):
-    assert fuzz(tmp_path, cases=120, seed=1, kinds=list(KINDS)) == []
+    assert fuzz(tmp_path, cases=72, seed=1, kinds=list(KINDS)) == []

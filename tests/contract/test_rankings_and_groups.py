@@ -36,7 +36,7 @@ def ran(ray_here, tmp_path_factory):
         *("--text-column", "text", "--label-column", "mood", "--group-column", "author"),
         *("--metric", "auroc", "--output", str(root / "results"), "--cache-dir", str(root / "cache")),
         *SMALL,
-        *("--seeds", "6"),
+        *("--trials", "0", "--seeds", "6"),
     ]
     ended = run_here(argv)
     assert ended.code == 0, ended.err

@@ -2,6 +2,7 @@
 
 import ast
 import dataclasses
+import functools
 import importlib
 import math
 import re
@@ -19,12 +20,13 @@ from tests.helpers.studying import ROOT
 
 STUDIES = sorted(path.stem for path in (ROOT / "studies").glob("*.py") if path.stem != "__init__")
 HEADINGS = ("Question", "Scientific", "Nuisance", "Fixed", "Metric", "Budget", "Command", "Result")
-SHAPES = {
-    "minilm, sequences": made_shape("sequence", 2, layers=6, width=384),
-    "minilm, tokens": made_shape("token", 9, layers=6, width=384),
-    "roberta-large": made_shape("sequence", 2, layers=24, width=1024, family="roberta"),
-    "bart's encoder": made_shape("token", 9, layers=12, width=1024, family="bart"),
+PLACES = {
+    "minilm on cola": (made_shape("sequence", 2, layers=6, width=384), "cola"),
+    "minilm on conll2003": (made_shape("token", 9, layers=6, width=384), "conll2003"),
+    "roberta-large on another": (made_shape("sequence", 2, 24, 1024, "roberta"), "another"),
+    "bart's encoder on another": (made_shape("token", 9, 12, 1024, "bart"), "another"),
 }
+"""Where studies are planned: a shape, and a dataset that has a published set-up or none."""
 SAMPLES = 25
 
 
@@ -40,7 +42,16 @@ def of_its_kind(study, shape):
 
 
 every = pytest.mark.parametrize("name", STUDIES)
-anywhere = pytest.mark.parametrize("shape", SHAPES.values(), ids=SHAPES)
+anywhere = pytest.mark.parametrize("place", PLACES)
+
+
+@functools.cache
+def plan_of(name, place):
+    """Return a study, its setting in a place, and its plan there."""
+    shape, dataset = PLACES[place]
+    study = study_of(name)
+    setting = setting_of(study, of_its_kind(study, shape), dataset)
+    return study, setting, planned(study, setting)
 
 
 @every
@@ -63,9 +74,9 @@ def inside(distribution, value):
 
 @every
 @anywhere
-def test_every_configuration_of_a_space_can_run(name, shape):
-    shape = of_its_kind(study_of(name), shape)
-    made = planned(study_of(name), setting_of(study_of(name), shape))
+def test_every_configuration_of_a_space_can_run(name, place):
+    _, setting, made = plan_of(name, place)
+    shape = setting.shape
     rng = np.random.RandomState(0)
     for search in made.searches:
         for point in search.first:
@@ -90,13 +101,10 @@ def test_a_model_of_every_arm_can_be_built(name):
 
 @every
 @anywhere
-@pytest.mark.parametrize("dataset", ["cola", "conll2003", "another"])
-def test_arms_differ_from_the_control_in_what_they_name_and_nothing_else(name, shape, dataset):
-    shape = of_its_kind(study_of(name), shape)
-    setting = setting_of(study_of(name), shape, dataset)
-    made = planned(study_of(name), setting)
-    wanted = {arm.name: arm.overrides for arm in study_of(name).design.arms(setting)[0]}
-    control = made.arms[0]
+def test_arms_differ_from_the_control_in_what_they_name_and_nothing_else(name, place):
+    study, setting, made = plan_of(name, place)
+    shape, control = setting.shape, made.arms[0]
+    wanted = {arm.name: arm.overrides for arm in study.design.arms(setting)[0]}
     for arm in made.arms:
         resolved = [each.config.resolved(shape) for each in (control, arm)]
         shared = resolved[0].keys() & resolved[1].keys()  # another fusion has hyperparameters of its own
@@ -115,13 +123,11 @@ def test_arms_differ_from_the_control_in_what_they_name_and_nothing_else(name, s
 
 @every
 @anywhere
-def test_what_is_compared_are_arms_of_the_study(name, shape):
-    study = study_of(name)
-    shape = of_its_kind(study, shape)
-    made = planned(study, setting_of(study, shape))
+def test_what_is_compared_are_arms_of_the_study(name, place):
+    study, setting, made = plan_of(name, place)
     names = {arm.name for arm in made.arms}
     factors = [factor.name for factor in study.design.factors]
-    compared = study.design.comparisons(planned_arms(made, shape), factors, made.control)
+    compared = study.design.comparisons(planned_arms(made, setting.shape), factors, made.control)
     assert any(comparison.primary for comparison in compared)
     for comparison in compared:
         assert comparison.weights.keys() <= names

@@ -67,7 +67,7 @@ def ran(request, ray_here, tmp_path_factory):
         *("--backbone", str(backbone), "--dataset", case.dataset, "--smoke", "--tracking-uri", "none"),
         *("--output", str(root / "out"), "--cache-dir", str(root / "cache"), "--show-text"),
         *("--train-examples", "64", "--eval-examples", "40", "--test-examples", "40"),
-        *("--max-length", "48", "--max-concurrent", "1"),
+        *("--max-length", "48", "--max-concurrent", "1", "--trials", "0"),
         *("--seeds", "1", "--epochs", "1", "--set", "k=8", "heads=2", "feedforward=16", *case.fixed),
     ]
     ended = run_here(argv, study=STUDY)

@@ -24,6 +24,12 @@ FLAGS = (
     *("--seeds", "12", "--epochs", "8", "--tracking-uri", "none"),
 )
 """A search whose trials and outcome do not depend on the order in which they end."""
+WITHOUT_FIGURES = """
+import runpy, sys, reports.write
+reports.write.images = lambda *_: {"png": b"", "svg": b""}
+runpy.run_path(sys.argv.pop(0) and sys.argv[0], run_name="__main__")
+"""
+"""Code to run a study by whose figures are empty files: drawing them takes most of the time of a page."""
 PATIENCE = 600.0
 """Seconds after which a run that has not ended, or not begun its trials, counts as hanging."""
 
