@@ -1,8 +1,8 @@
 """Environments that must change nothing, or be refused before anything is computed: python -m tests.environment
 
 Variables, current folders, users and names of folders that other programs leave. Those that are to change nothing meet
-in two tiny studies, as they are independent of each other; a study ends 0 with its report and its files in its folder.
-The others must exit 2 with their line on stderr.
+in one tiny study, as they are independent of each other; it ends 0 with its report and its files in its folder. The
+others must exit 2 with their line on stderr.
 """
 
 from __future__ import annotations
@@ -34,42 +34,49 @@ FLAGS = (
 )
 STUDY_FILES = {"study.json", "trials.csv", "claims.json", REPORT, "details.md", "best", "figures"}
 
-IGNORED: dict[str, dict[str, str]] = {
-    "a notebook's backend": {"MPLBACKEND": "module://no_such_module.backend_inline"},
-    "variables of older Rays": {"TUNE_RESULT_DIR": "/nowhere", "RAY_AIR_LOCAL_CACHE_DIR": "/nowhere"},
-    "variables of Ray": {
-        "RAY_RUNTIME_ENV_HOOK": "no.such.hook",
-        "RAY_TMPDIR": "/nowhere",
-        "TUNE_MAX_PENDING_TRIALS_PG": "many",
-        "TUNE_RESULT_BUFFER_LENGTH": "1000",
-    },
-    "an ASCII locale": {"LC_ALL": "C", "PYTHONUTF8": "0", "PYTHONCOERCECLOCALE": "0"},
-    "variables of Python": {
-        "PYTHONWARNINGS": "error",
-        "PYTHONHASHSEED": "1",
-        "PYTHONSAFEPATH": "1",
-    },
-    "another MLflow's run": {"MLFLOW_RUN_ID": "0" * 32, "MLFLOW_EXPERIMENT_NAME": "another"},
-    "a git hook": {"GIT_DIR": "/nowhere", "GIT_WORK_TREE": "/nowhere"},
-    "folders that cannot be written": {
-        "MPLCONFIGDIR": "/dev/null/matplotlib",
-        "HF_HOME": "/dev/null/hub",
-        "TRANSFORMERS_CACHE": "/dev/null/transformers",
-    },
-    "no proxy that answers": {"http_proxy": "http://127.0.0.1:9", "https_proxy": "http://127.0.0.1:9"},
-    "a terminal of one column": {"COLUMNS": "1", "NO_COLOR": "1"},
-    "no GPU, one thread": {"CUDA_VISIBLE_DEVICES": "", "OMP_NUM_THREADS": "1"},
+ASCII = {"LC_ALL": "C", "PYTHONUTF8": "0", "PYTHONCOERCECLOCALE": "0"}
+IGNORED = {
+    # a notebook's backend, and a matplotlib and a hub whose folders cannot be written
+    "MPLBACKEND": "module://no_such_module.backend_inline",
+    "MPLCONFIGDIR": "/dev/null/matplotlib",
+    "HF_HOME": "/dev/null/hub",
+    "TRANSFORMERS_CACHE": "/dev/null/transformers",
+    # other Rays
+    "TUNE_RESULT_DIR": "/nowhere",
+    "RAY_AIR_LOCAL_CACHE_DIR": "/nowhere",
+    "RAY_RUNTIME_ENV_HOOK": "no.such.hook",
+    "RAY_TMPDIR": "/nowhere",
+    "TUNE_MAX_PENDING_TRIALS_PG": "many",
+    "TUNE_RESULT_BUFFER_LENGTH": "1000",
+    # of Python
+    "PYTHONWARNINGS": "error",
+    "PYTHONHASHSEED": "1",
+    "PYTHONSAFEPATH": "1",
+    # another MLflow's run, a git hook, no proxy that answers
+    "MLFLOW_RUN_ID": "0" * 32,
+    "MLFLOW_EXPERIMENT_NAME": "another",
+    "GIT_DIR": "/nowhere",
+    "GIT_WORK_TREE": "/nowhere",
+    "http_proxy": "http://127.0.0.1:9",
+    "https_proxy": "http://127.0.0.1:9",
+    # a terminal of one column, no GPU, one thread, a temporary folder with a space
+    "COLUMNS": "1",
+    "NO_COLOR": "1",
+    "CUDA_VISIBLE_DEVICES": "",
+    "OMP_NUM_THREADS": "1",
+    "TMPDIR": "{outside}/jürgen tmp",
 }
-"""Variables that change nothing, by what leaves them there."""
+"""Variables that change nothing."""
 
 
 @dataclass(frozen=True)
 class Case:
     """A command in an environment.
 
-    environment: variables beside those of this process; clean: instead of them
+    environment: variables beside those of this process; "{outside}" is filled in
+    clean:       whether they are all that there are
     cwd:         makes the current folder what the case is about, and returns it
-    argv:        flags beside `FLAGS`; "{output}" and "{outside}" are filled in
+    argv:        flags beside `FLAGS`
     before:      words of the command in front of Python's
     said:        what the first line of stderr must hold of one that is refused; "" of a study that ends 0
     """
@@ -116,24 +123,20 @@ NOBODY = (
     *("--inh-caps=+dac_override,+dac_read_search", "--ambient-caps=+dac_override,+dac_read_search"),
 )
 UV = ("bash", "-c", 'exec -a uv bash run "$@"', "uv")
-ODD = "what?now=1&x %41 #1 'q' \"d\" jürgen"
+ODD = "&x %41 #1 'q' \"d\" jürgen"
 RC = b"backend: TkAgg\ntext.usetex: True\nfont.family: No Such Font\nno.such.key: 1\n"
 
 
+def all_at_once(folder: Path) -> Path:
+    return matplotlibrc(RC)(thesis(large(folder)))
+
+
 def studies() -> dict[str, Case]:
-    """Return the cases that end 0, by name."""
-    variables = {name: value for values in IGNORED.values() for name, value in values.items()}
-    variables |= {"TMPDIR": "{outside}/jürgen tmp"}
+    """Return the case that ends 0."""
     nobody = can_be_nobody()
-    return {
-        "variables and a matplotlibrc": Case(environment=variables, cwd=matplotlibrc(RC), argv=()),
-        "no user, no home, uv run in a large folder with a package adalayers, odd names": Case(
-            before=(*(NOBODY if nobody else ()), *UV),
-            clean=nobody,
-            cwd=lambda folder: thesis(large(folder)),
-            output=ODD,
-        ),
-    }
+    name = f"{'no user, no home, ' * nobody}variables, odd names, uv run in a large folder with a package adalayers"
+    before = (*(NOBODY if nobody else ()), *UV)
+    return {name: Case(IGNORED | ({} if nobody else ASCII), nobody, all_at_once, ODD, argv=(), before=before)}
 
 
 REFUSED = {
@@ -146,7 +149,7 @@ REFUSED = {
         output="what?now=1", argv=(), said="wanted MLflow's database at a path without ?, got "
     ),
     "a path that an ASCII locale cannot read": Case(
-        output="jürgen", environment=IGNORED["an ASCII locale"], said="set PYTHONUTF8=1, or name another"
+        output="jürgen", environment=ASCII, said="set PYTHONUTF8=1, or name another"
     ),
     "a cluster that is dead": Case(
         environment={"RAY_ADDRESS": "127.0.0.1:9"}, said="wanted a Ray cluster as --address 127.0.0.1:9"
@@ -197,24 +200,10 @@ def run(case: Case, folder: Path, shared: Path) -> str | None:
         return f"it had begun: {left}" if left else None
     if process.returncode != DONE:
         return f"exit code {process.returncode}: {said[-3000:]}"
-    tracked = not case.argv
-    problem = next(wrong(output, inside, tracked=tracked), None)
-    return problem if problem or tracked else report_elsewhere(output, folder)
+    return next(wrong(output, inside), None)
 
 
-def report_elsewhere(output: Path, folder: Path) -> str | None:
-    """Rebuild the page from a project that has a package `reports` of its own; return what is wrong."""
-    project = folder / "project"
-    (project / "reports").mkdir(parents=True)
-    (project / "reports" / "__init__.py").write_text("")
-    page = output / "alpha_lambda" / "tiny-echo" / REPORT
-    page.unlink()
-    command = [sys.executable, "-m", "adalayers", "report", str(page.parent)]
-    done = subprocess.run(command, cwd=project, capture_output=True, timeout=SECONDS, check=False)
-    return None if done.returncode == DONE and page.exists() else f"adalayers report: {done.stderr.decode()}"
-
-
-def wrong(output: Path, inside: Path, *, tracked: bool) -> Iterator[str]:
+def wrong(output: Path, inside: Path) -> Iterator[str]:
     """Yield what is wrong with the files of a study that ended 0."""
     study = output / "alpha_lambda" / "tiny-echo"
     if missing := STUDY_FILES - {path.name for path in study.iterdir()}:
@@ -226,7 +215,7 @@ def wrong(output: Path, inside: Path, *, tracked: bool) -> Iterator[str]:
         yield f"of another commit: {results.study.environment.git}"
     if [path.name for path in inside.iterdir()] != [output.name]:
         yield f"beside its folder: {[path.name for path in inside.iterdir()]}"
-    if tracked and not list(output.glob("mlartifacts/alpha_lambda/*/artifacts/report.md")):
+    if not list(output.glob("mlartifacts/alpha_lambda/*/artifacts/report.md")):
         yield "not in MLflow"
 
 
