@@ -25,7 +25,6 @@ from tests.benchmarks import (
     made,
     methods,
     operations,
-    precision,
     streaming,
     study,
     training,
@@ -148,7 +147,6 @@ BENCHMARKS: dict[str, Callable[[Path, Sizes], Measured]] = {
 """What `make bench` runs."""
 LONG: dict[str, Callable[[Path, Sizes], Measured]] = {
     "driver": driver.driver,
-    "precision": precision.score_differences,
     "streaming": streaming.all_shapes,
 }
 ON_GPU: dict[str, Callable[[Path, Sizes], Measured]] = {

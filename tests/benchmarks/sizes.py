@@ -14,7 +14,7 @@ class Sizes:
     levels:    how many levels of what is varied (lengths, methods, seeds, ...), None: all of them
     repeats:   how often a rival takes its turn; steps: the same of a single training step
     trials:    of a study, and seconds: how long about each of them takes
-    sentences: that token trials train on; examples: that scores in half precision are trained on
+    sentences: that token trials train on; examples: that groups of arms are trained on
     """
 
     cola: int | None = None
