@@ -109,7 +109,7 @@ def test_a_study_of_another_package_is_trained_written_and_reported(environment,
     results = environment / "results"
     results.mkdir()
     (results / "mlflow.db").write_bytes(empty_database.read_bytes())
-    few = ("--trials", "0", "--seeds", "1", "--epochs", "2", "--max-concurrent", "1")
+    few = ("--trials", "0", "--seeds", "1", "--epochs", "1", "--max-concurrent", "1")
     argv = ("study", "mean_or_mix", *flags(made, results, *few))
     said = call(environment, "adalayers", *argv, cwd=thesis)
     folder = results / "mean_or_mix/tiny-echo"
@@ -128,7 +128,7 @@ def test_a_study_of_another_package_is_trained_written_and_reported(environment,
     study = read_study(Folder(folder))
     assert study.request.command.startswith("adalayers study mean_or_mix --backbone")
     (folder / "details.md").unlink()
-    assert call(environment, "adalayers", "report", str(folder)) == f"{folder}/report.md\n"
+    assert call(environment, "adalayers", "report", str(folder), cwd=thesis) == f"{folder}/report.md\n"
     assert "| `mean` |" in (folder / "details.md").read_text()
 
 

@@ -13,6 +13,7 @@ from adalayers.data.prepare import DataRequest, prepare
 from adalayers.fusion.layer_mix import LayerMixConfig
 from adalayers.tasks.task import Task, load_task
 from adalayers.training.trainer import train
+from tests.helpers.long_form import LONG
 
 SIZES = {
     "imdb": {"train": 22_500, "validation": 2_500, "test": 25_000},
@@ -62,7 +63,11 @@ def test_gold_entities_of_the_conll_test_split(real):
 @pytest.mark.parametrize(
     ("name", "size", "floors"),
     [
-        ("imdb", {"train_examples": 200, "max_length": 64}, {"val/accuracy": 0.62, "test/accuracy": 0.65}),
+        pytest.param(
+            *("imdb", {"train_examples": 200, "max_length": 64}),
+            {"val/accuracy": 0.62, "test/accuracy": 0.65},
+            marks=LONG,  # a task of its kind is learned in test_methods.py
+        ),
         ("conll2003", {"train_examples": 250}, {"val/f1": 0.45, "test/f1/LOC": 0.3, "test/f1/PER": 0.3}),
     ],
 )
