@@ -19,7 +19,6 @@ from adalayers.console.progress import log_to_stderr
 from adalayers.features.features import LiveFeatures
 from adalayers.tuning.session import ray_session
 from tests.benchmarks import (
-    driver,
     gpu,
     groups,
     made,
@@ -146,13 +145,10 @@ BENCHMARKS: dict[str, Callable[[Path, Sizes], Measured]] = {
 }
 """What `make bench` runs."""
 LONG: dict[str, Callable[[Path, Sizes], Measured]] = {
-    "driver": driver.driver,
     "streaming": streaming.all_shapes,
 }
 ON_GPU: dict[str, Callable[[Path, Sizes], Measured]] = {
     **{f"gpu_{name}": partial(gpu.shape_ratios, name, base) for name, base in BASES.items()},
-    "gpu_methods": gpu.method_ratios,
-    "gpu_group": gpu.group_ratio,
     "gpu_steps": gpu.step_table,
 }
 

@@ -1,7 +1,7 @@
-"""The same ratios on a GPU: python -m tests.benchmarks gpu_minilm gpu_roberta_large gpu_methods gpu_steps.
+"""The same ratios on a GPU: python -m tests.benchmarks gpu_minilm gpu_roberta_large gpu_steps.
 
 Live, stored (read from the page cache and copied) and resident (in the GPU's memory) features, extraction in float32
-and bfloat16, a step of every method, memory of a trial. Refused where there is no GPU.
+and bfloat16, memory of a trial, a step of one trial and of many. Refused where there is no GPU.
 """
 
 import dataclasses
@@ -14,7 +14,7 @@ from adalayers.backbones.sources import BackboneSource
 from adalayers.features.features import LiveFeatures, StoredFeatures
 from adalayers.fusion.layer_mix import LayerMixConfig
 from adalayers.training.trainer import Trainer
-from tests.benchmarks import groups, made, methods
+from tests.benchmarks import groups, made
 from tests.benchmarks.lengths import cola_lengths
 from tests.benchmarks.measure import interleaved, logger
 from tests.benchmarks.sizes import Sizes
@@ -66,24 +66,8 @@ def shape_ratios(
     return {f"gpu_{key}_{name}": value for key, value in (of_extraction | ratios | most).items()}
 
 
-def method_ratios(root: Path, sizes: Sizes) -> dict[str, float]:
-    """Return the keys of the methods' steps. Raises `SystemExit` where there is no GPU."""
-    _require_gpu()
-    lengths = cola_lengths(4 * sizes.sample)
-    ratios = methods.step_ratios(root / "methods", made.minilm(), lengths, sizes.repeats, GPU)
-    return {f"gpu_{key}": value for key, value in ratios.items()}
-
-
-def group_ratio(root: Path, sizes: Sizes) -> dict[str, float]:
-    """Return an epoch of 64 trials that step as one, over that of one trial: MiniLM, resident features."""
-    _require_gpu()
-    lengths = cola_lengths(sizes.cola)
-    seconds = groups.stored(root, made.minilm(), lengths, sizes.repeats, members=64, device=GPU)
-    return {"gpu_group64_over_one": seconds["group"] / seconds["one"]}
-
-
 STEPS = (
-    *((base, 600, members, 1) for base in ("minilm",) for members in (1, 4, 16, 64)),
+    *(("minilm", 600, members, 1) for members in (1, 4, 16, 64)),
     ("minilm", 600, 64, 6),
     *(("minilm", 64, members, 1) for members in (1, 4, 16, 64)),
     *(("roberta_large", 64, members, 1) for members in (1, 16, 64)),

@@ -1,13 +1,12 @@
 """Groups: what all arms of a seed cost over one pass of the base model, beside one of them alone."""
 
 from collections.abc import Callable, Sequence
-from pathlib import Path
 
 import numpy as np
 import torch
 
 from adalayers.backbones.sources import BackboneSource
-from adalayers.features.features import LiveFeatures, StoredFeatures
+from adalayers.features.features import LiveFeatures
 from adalayers.fusion.layer_mix import LayerMixConfig
 from adalayers.training.steps import SharedClock, Steps, in_turn
 from adalayers.training.together import Together
@@ -15,7 +14,7 @@ from adalayers.training.trainer import Trainer
 from tests.benchmarks import made
 from tests.benchmarks.measure import interleaved
 from tests.benchmarks.sizes import BATCH
-from tests.benchmarks.training import CPU, store
+from tests.benchmarks.training import CPU
 
 ARMS = 15
 EXAMPLES = 128
@@ -49,23 +48,6 @@ def live(source: BackboneSource, lengths: np.ndarray, repeats: int) -> dict[str,
         return interleaved({"one": epoch_of([one]), "group": epoch_of(trainers)}, repeats)
     finally:
         torch.set_num_threads(threads)
-
-
-def stored(
-    root: Path,
-    source: BackboneSource,
-    lengths: np.ndarray,
-    repeats: int,
-    *,
-    members: int,
-    device: torch.device,
-) -> dict[str, float]:
-    """Return the seconds of an epoch of one trial over stored features, and of so many that step as one."""
-    folder = store(root, source, made.encoded(lengths), device).folder
-    data = made.trial_data(source, StoredFeatures(folder, resident=True))
-    configs = [LayerMixConfig(k=64, batch_size=BATCH, alpha=1.0 + member) for member in range(members)]
-    one, *trainers = (Trainer(config, data, seed=0, device=device) for config in [configs[0], *configs])
-    return interleaved({"one": epoch_of([one]), "group": epoch_of(trainers)}, repeats)
 
 
 def epoch_of(trainers: Sequence[Trainer]) -> Callable[[], object]:

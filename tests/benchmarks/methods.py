@@ -3,7 +3,6 @@
 from pathlib import Path
 
 import numpy as np
-import torch
 
 from adalayers.backbones.sources import BackboneSource
 from adalayers.config import DEFAULT_FUSION, FUSIONS, TrialConfig, config_class, hyperparameters, trial_config
@@ -13,7 +12,7 @@ from tests.benchmarks.measure import interleaved
 from tests.benchmarks.memory import in_new_process
 from tests.benchmarks.resident import training_mb
 from tests.benchmarks.sizes import BATCH, Sizes
-from tests.benchmarks.training import CPU, epoch_of, store
+from tests.benchmarks.training import epoch_of, store
 
 CONTROL = f"{DEFAULT_FUSION}_matched".replace("-", "_")
 
@@ -32,12 +31,10 @@ def configs() -> dict[str, TrialConfig]:
     return found
 
 
-def step_ratios(
-    root: Path, source: BackboneSource, lengths: np.ndarray, repeats: int, device: torch.device = CPU
-) -> dict[str, float]:
+def step_ratios(root: Path, source: BackboneSource, lengths: np.ndarray, repeats: int) -> dict[str, float]:
     """Return the seconds of an epoch over stored features, over those of the layer mix."""
-    data = made.trial_data(source, store(root, source, made.encoded(lengths), device))
-    epochs = {name: epoch_of(data, config, device) for name, config in configs().items()}
+    data = made.trial_data(source, store(root, source, made.encoded(lengths)))
+    epochs = {name: epoch_of(data, config) for name, config in configs().items()}
     seconds = interleaved(epochs, repeats)
     return {f"step_{name}": seconds[name] / seconds[CONTROL] for name in seconds if name != CONTROL}
 
