@@ -76,7 +76,7 @@ class Case:
     environment: variables beside those of this process; "{outside}" is filled in
     clean:       whether they are all that there are
     cwd:         makes the current folder what the case is about, and returns it
-    argv:        flags beside `FLAGS`
+    argv:        flags beside `FLAGS`; "{outside}" is filled in
     before:      words of the command in front of Python's
     said:        what the first line of stderr must hold of one that is refused; "" of a study that ends 0
     """
@@ -123,7 +123,8 @@ NOBODY = (
     *("--inh-caps=+dac_override,+dac_read_search", "--ambient-caps=+dac_override,+dac_read_search"),
 )
 UV = ("bash", "-c", 'exec -a uv bash run "$@"', "uv")
-ODD = "&x %41 #1 'q' \"d\" jürgen"
+ODD = "what?now=1&x %41 #1 'q' \"d\" jürgen"
+TRACKED = ("--tracking-uri", "sqlite:///{outside}/mlflow.db")
 RC = b"backend: TkAgg\ntext.usetex: True\nfont.family: No Such Font\nno.such.key: 1\n"
 
 
@@ -136,7 +137,7 @@ def studies() -> dict[str, Case]:
     nobody = can_be_nobody()
     name = f"{'no user, no home, ' * nobody}variables, odd names, uv run in a large folder with a package adalayers"
     before = (*(NOBODY if nobody else ()), *UV)
-    return {name: Case(IGNORED | ({} if nobody else ASCII), nobody, all_at_once, ODD, argv=(), before=before)}
+    return {name: Case(IGNORED | ({} if nobody else ASCII), nobody, all_at_once, ODD, TRACKED, before)}
 
 
 REFUSED = {
@@ -171,7 +172,14 @@ def run(case: Case, folder: Path, shared: Path) -> str | None:
     own = {name: value.format(outside=outside) for name, value in case.environment.items()}
     environment = {"PATH": os.defpath} if case.clean else {**os.environ, "PYTHONPATH": ""}
     command = [
-        *(*case.before, sys.executable, "-B", str(SCRIPT), *FLAGS, *case.argv),
+        *(
+            *case.before,
+            sys.executable,
+            "-B",
+            str(SCRIPT),
+            *FLAGS,
+            *(word.format(outside=outside) for word in case.argv),
+        ),
         *("--backbone", str(shared / "tiny"), "--dataset", str(shared / "echo")),
         *("--output", str(output), "--cache-dir", str(folder / "cache")),
     ]
@@ -200,10 +208,10 @@ def run(case: Case, folder: Path, shared: Path) -> str | None:
         return f"it had begun: {left}" if left else None
     if process.returncode != DONE:
         return f"exit code {process.returncode}: {said[-3000:]}"
-    return next(wrong(output, inside), None)
+    return next(wrong(output, inside, outside), None)
 
 
-def wrong(output: Path, inside: Path) -> Iterator[str]:
+def wrong(output: Path, inside: Path, outside: Path) -> Iterator[str]:
     """Yield what is wrong with the files of a study that ended 0."""
     study = output / "alpha_lambda" / "tiny-echo"
     if missing := STUDY_FILES - {path.name for path in study.iterdir()}:
@@ -215,7 +223,7 @@ def wrong(output: Path, inside: Path) -> Iterator[str]:
         yield f"of another commit: {results.study.environment.git}"
     if [path.name for path in inside.iterdir()] != [output.name]:
         yield f"beside its folder: {[path.name for path in inside.iterdir()]}"
-    if not list(output.glob("mlartifacts/alpha_lambda/*/artifacts/report.md")):
+    if not list(outside.glob("mlartifacts/alpha_lambda/*/artifacts/report.md")):
         yield "not in MLflow"
 
 

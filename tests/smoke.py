@@ -30,13 +30,16 @@ FLAGS = ("--smoke", "--max-concurrent", "1")
 PROCESSES = 2
 LONGEST = ("methods", "few_shot", "capacity", "small_data")
 """Those that start first."""
+TRACKED = ("search", "backbones")
+"""Those whose runs go to MLflow, one case and several: its part of each is as long as a page's."""
 
 
 def smoke(name: str, output: str) -> str | None:
     """Run one study with --smoke; return what is wrong with it, None where nothing is."""
     study = importlib.import_module(f"studies.{name}").STUDY
     began = time.monotonic()
-    code = main(study, reports, [*FLAGS, "--output", output, "--cache-dir", f"{output}/cache"])
+    flags = [*FLAGS, *(() if name in TRACKED else ("--tracking-uri", "none"))]
+    code = main(study, reports, [*flags, "--output", output, "--cache-dir", f"{output}/cache"])
     seconds = time.monotonic() - began
     if code != DONE:
         return f"exit code {code}"
