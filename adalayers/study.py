@@ -50,21 +50,36 @@ class Space:
 
         return Space(keep(self.scientific), keep(self.nuisance), keep(self.grid), self.fixed)
 
+    def limited(self, choices: Mapping[str, Sequence[Any]]) -> Space:
+        """Return the space with these choices alone of some hyperparameters; of its grid those that are among them."""
+
+        def limit(domains: dict[str, Any]) -> dict[str, Any]:
+            limited = {name: copy.copy(domain) for name, domain in domains.items()}
+            for name in limited.keys() & choices.keys():
+                limited[name].categories = choices[name]
+            return limited
+
+        grid = {
+            name: [value for value in values if value in choices.get(name, values)]
+            for name, values in self.grid.items()
+        }
+        return Space(limit(self.scientific), limit(self.nuisance), grid, self.fixed)
+
     def fixing(self, fixed: Mapping[str, Any], base: TrialConfig) -> Space:
         """Return the space without what the user fixed; what `base` could not take has that one choice."""
-        held = [name for name, value in fixed.items() if getattr(base, name, None) == value]
-        rest = self.without(held)
-        for name in rest.domains.keys() & fixed.keys():
-            for domains in (rest.scientific, rest.nuisance):
-                if name in domains:
-                    domains[name] = copy.copy(domains[name])
-                    domains[name].categories = [fixed[name]]
-            rest.grid[name] = [fixed[name]]
-        return rest
+        rest = self.without([name for name, value in fixed.items() if getattr(base, name, None) == value])
+        choices = {name: [fixed[name]] for name in rest.domains.keys() & fixed.keys()}
+        return dataclasses.replace(rest.limited(choices), grid=rest.grid | choices)
 
     @property
     def domains(self) -> dict[str, Any]:
         return {**self.scientific, **self.nuisance}
+
+    @property
+    def choices(self) -> dict[str, list[Any]]:
+        """The values of each hyperparameter that is no number of a range."""
+        domains = self.domains.items()
+        return {name: domain.categories for name, domain in domains if hasattr(domain, "categories")}
 
 
 @dataclass(frozen=True)
@@ -169,9 +184,8 @@ class Setting:
     def published(self) -> PublishedMix:
         """The published mix for the dataset, its rate too, which gives it its step; --set mix_lr goes before that."""
         setup = setups(self.dataset, self.shape.head)[0]
-        own = {
-            name: value for name, value in self.fixed.items() if name == "mix_lr" and isinstance(value, float)
-        }
+        rate = self.fixed.get("mix_lr")
+        own = {"mix_lr": rate} if isinstance(rate, float) else {}
         return PublishedMix({**setup.mix, **own}, setup.run.dataset)
 
     def levels(self, factor: str, values: Sequence[Any]) -> list[Any]:
@@ -457,14 +471,9 @@ def base_config(space: Space, fixed: Mapping[str, Any], epochs: int) -> TrialCon
     values = {**space.fixed, **fixed, "epochs": epochs}
     try:
         return with_overrides(trial_config(), values)
-    except (
-        BadInput
-    ):  # a factor under study may mean something in some arms alone, such as which layer is read
-        choices = {
-            name: domain.categories
-            for name, domain in space.scientific.items()
-            if hasattr(domain, "categories")
-        }
+    except BadInput:
+        # A factor under study may mean something in some arms alone, such as which layer is read.
+        choices = {name: values for name, values in space.choices.items() if name in space.scientific}
         with_overrides(trial_config(), {**{name: first for name, (first, *_) in choices.items()}, **values})
         shared = {name: value for name, value in values.items() if name not in choices}
         return with_overrides(trial_config(), shared)
@@ -545,9 +554,7 @@ def _clipped(space: Space, setting: Setting, base: TrialConfig) -> tuple[Space, 
 
     Each is tried in `base` with the first choice of the others; domains of numbers stay as they are.
     """
-    choices = {
-        name: domain.categories for name, domain in space.domains.items() if hasattr(domain, "categories")
-    }
+    choices = space.choices
     point = {name: values[0] for name, values in choices.items()}
 
     def runs(name: str, value: Any) -> bool:
@@ -564,20 +571,7 @@ def _clipped(space: Space, setting: Setting, base: TrialConfig) -> tuple[Space, 
         for name, values in kept.items()
         if 0 < len(values) < len(choices[name])
     ]
-
-    def clip(domains: dict[str, Any]) -> dict[str, Any]:
-        clipped = {}
-        for name, domain in domains.items():
-            clipped[name] = copy.copy(domain)
-            if kept.get(name):
-                clipped[name].categories = kept[name]
-        return clipped
-
-    grid = {
-        name: [value for value in values if value in (kept.get(name) or values)]
-        for name, values in space.grid.items()
-    }
-    return Space(clip(space.scientific), clip(space.nuisance), grid, space.fixed), notes
+    return space.limited({name: values for name, values in kept.items() if values}), notes
 
 
 def _searches(study: Study, space: Space, setting: Setting) -> list[PlannedSearch]:
@@ -619,11 +613,11 @@ def _searches(study: Study, space: Space, setting: Setting) -> list[PlannedSearc
 
 def _within(point: Mapping[str, Any], space: Space) -> Settings:
     """Return what of a point the space searches; choices that it has not are left to the search."""
-    domains = space.domains
+    domains, choices = space.domains, space.choices
     return {
         name: value
         for name, value in point.items()
-        if name in domains and value in getattr(domains[name], "categories", [value])
+        if name in domains and value in choices.get(name, [value])
     }
 
 
