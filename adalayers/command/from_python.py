@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shlex
 from collections.abc import Mapping
 from typing import Any
 
@@ -35,12 +34,11 @@ def study(name: str, /, **flags: Any) -> StudyResults | AllResults:
         KeyboardInterrupt: It was interrupted; the same call continues it.
     """
     argv = _words(flags)
-    command = shlex.join(["adalayers", "study", name, *argv])
-    interrupts = Interrupts(f"interrupted; continue with: {command}")
+    interrupts = Interrupts("")
     log_to_stderr()
     with environ.prepared(), interrupts.listening():
         environ.refuse()
-        ended, folders = run_study(find_study(name), argv, command=command, program=f"adalayers study {name}")
+        ended, folders = run_study(find_study(name), argv, f"adalayers study {name}", interrupts)
     if ended == "interrupted":
         raise KeyboardInterrupt(interrupts.last_words)
     return StudyResults(folders[0]) if len(folders) == 1 else AllResults(folders)

@@ -9,7 +9,7 @@ import contextlib
 import logging
 import shlex
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, cast
 
@@ -43,26 +43,13 @@ def main(
     elsewhere = argv is None and script.stem == study.name and script.parent.name != "studies"
     typed = ["python", sys.argv[0]] if argv is None and not program else []
     program = program or f"python {script.name if elsewhere else f'studies/{study.name}.py'}"
-    argv = list(sys.argv[1:] if argv is None else argv)
-    command = shlex.join([*program.split(), *map(redacted, argv)])
-
-    def last_words(words: list[str]) -> str:
-        return (
-            f"interrupted; continue with: {shlex.join([*(typed or program.split()), *map(redacted, words)])}"
-        )
-
-    interrupts = Interrupts(last_words(argv))
-
-    def set_aside() -> None:
-        """Note that the earlier study is set aside: the same command again would set this one aside."""
-        interrupts.last_words = last_words([word for word in argv if word != "--fresh"])
+    words = list(sys.argv[1:] if argv is None else argv)
+    interrupts = Interrupts("")
 
     def run() -> int:
         try:
             with interrupts.listening():
-                ended, _ = run_study(
-                    study, argv, command=command, program=program, reports=reports, on_aside=set_aside
-                )
+                ended, _ = run_study(study, words, program, interrupts, typed=typed, reports=reports)
         except KeyboardInterrupt:
             ended = "interrupted"
         if ended == "interrupted":
@@ -76,25 +63,30 @@ def main(
 def run_study(
     study: Study,
     argv: Sequence[str],
-    *,
-    command: str,
     program: str,
+    interrupts: Interrupts,
+    *,
+    typed: Sequence[str] = (),
     reports: Reports | None = None,
-    on_aside: Callable[[], None] = lambda: None,
 ) -> tuple[str, list[Folder]]:
     """Run a study; return how it ended (done, most failed or interrupted), and the folders of its cases.
 
     Args:
         study: The study.
         argv: Its flags.
-        command: The command that they are of, as its page shows it.
-        program: Its first words.
+        program: The first words of its command, as its page shows them.
+        interrupts: Gets the last words of a run that is interrupted: the command that goes on with it.
+        typed: The first words of that; none: those of `program`.
         reports: What writes its pages; None: the package of that name.
-        on_aside: Called once earlier studies are set aside.
 
     Raises:
         BadInput: For whatever the user can fix.
     """
+    typed = typed or program.split()
+    interrupts.last_words = _going_on(typed, argv)
+    # Where an earlier study was set aside, the same words again would set this one aside.
+    again = [word for word in argv if word != "--fresh"]
+    command = shlex.join([*program.split(), *map(redacted, again)])
     require_own_script()
     flags = parse(study, argv, command, program.removeprefix("python "))
     code_hash()  # of what is about to be imported: workers compare theirs with it
@@ -115,5 +107,9 @@ def run_study(
         pages.check()
         if flags.fresh:
             move_aside([case.folder for case in found])
-            on_aside()
+            interrupts.last_words = _going_on(typed, again)
         return run(study, flags, found, reports=pages), [case.folder for case in found]
+
+
+def _going_on(program: Sequence[str], words: Sequence[str]) -> str:
+    return f"interrupted; continue with: {shlex.join([*program, *map(redacted, words)])}"

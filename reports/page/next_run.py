@@ -63,7 +63,7 @@ def next_run(evidence: Evidence) -> Next:
     if not command:
         return Next("none")
     if study.runs.state != "finished":
-        return Next("unfinished", _again(command))
+        return Next("unfinished", command)
     search, searched = _search(evidence, command)
     told = Next("none", effect=request.smallest_effect, search=search, searched=searched)
     if late := under_trained(evidence):
@@ -80,7 +80,7 @@ def next_run(evidence: Evidence) -> Next:
         )
     paired = [claim for claim in open_ if claim.n and not claim.withheld]
     if not paired:
-        return replace(told, kind="waits", command=_again(command), open=len(open_))
+        return replace(told, kind="waits", command=command, open=len(open_))
     if max(claim.n for claim in paired) < FIRST:
         six = changed(command, seeds=str(FIRST))
         minutes = _minutes(evidence, FIRST)
@@ -140,11 +140,6 @@ def _needed(claims: Iterable[Claim], evidence: Evidence) -> Iterable[int | None]
             yield seeds_for(effect, sd, claim.level, variances.get(claim.key, 0.0))
 
 
-def _again(command: str) -> str:
-    """Return the command that continues a study: one that began with --fresh would begin again."""
-    return " ".join(word for word in command.split(" ") if word != "--fresh")
-
-
 def changed(command: str, *switches: str, **values: str) -> str:
     """Return a study's command with flags as these say; a label is put behind the one that is there."""
     try:
@@ -154,7 +149,7 @@ def changed(command: str, *switches: str, **values: str) -> str:
     flags = argparse.ArgumentParser(add_help=False, allow_abbrev=False)
     for flag in ("max-hours", *values):
         flags.add_argument(f"--{flag}", nargs="?")
-    for flag in ("--fresh", *switches):
+    for flag in switches:
         flags.add_argument(flag, action="store_true")
     before, others = flags.parse_known_args(words)
     if "label" in values and before.label:

@@ -22,8 +22,9 @@ def ran(monkeypatch):
     """What `run_study` was called with; it ends as `ended` says, with these folders."""
     calls = {"ended": "done", "folders": [Folder(PUBLISHED / "single_layer" / "minilm-cola")]}
 
-    def run_study(study, argv, **more):
-        calls.update(study=study.name, argv=argv, **more)
+    def run_study(study, argv, program, interrupts):
+        calls.update(argv=argv, program=program)
+        interrupts.last_words = f"continue with: {program}"
         return calls["ended"], calls["folders"]
 
     monkeypatch.setattr(from_python, "run_study", run_study)
@@ -42,7 +43,7 @@ def test_a_study_runs_from_python_and_returns_its_results(ran):
     assert ran["argv"] == [
         *("--backbone", "minilm", "gpt2", "--seeds", "6", "--set", "k=32", "positions=true", "--fresh"),
     ]
-    assert ran["command"].startswith("adalayers study single_layer --backbone minilm gpt2")
+    assert ran["program"] == "adalayers study single_layer"
     assert results.arms["arm"].iloc[0] == "mix"
     ran["folders"] = ran["folders"] * 2
     with pytest.raises(BadInput, match="each study once"):
@@ -67,7 +68,7 @@ def test_what_cannot_be_run_is_raised(ran):
     with pytest.raises(BadInput, match="unknown study"):
         adalayers.study("single_layers")
     ran["ended"] = "interrupted"
-    with pytest.raises(KeyboardInterrupt, match="continue with: adalayers study single_layer --seeds 3"):
+    with pytest.raises(KeyboardInterrupt, match="continue with: adalayers study single_layer"):
         adalayers.study("single_layer", seeds=3)
 
 
