@@ -112,11 +112,14 @@ FACTORS = {
         Factor("entropy_weight", "λ", "entropy weight", scale="choice"),
         Factor("k", "k", "width of the projections", scale="log"),
         Factor("cutoff", "cutoff", "mix weights at or below it become 0"),
+        Factor(
+            "cutoff_when", "cutoff at work", "always, or after training alone", "", "choice", absent="always"
+        ),
         Factor("dropout", "dropout", "in the head"),
         Factor("train_examples", "training examples", "drawn for each seed", "count", "log", condition=True),
     )
 }
-"""Those that several studies share, by name."""
+"""Those that several studies share, or may, by name."""
 
 
 @dataclass(frozen=True)
@@ -192,6 +195,33 @@ class Setting:
         """Return the levels of a factor under study: `values`, or the one that the user fixed."""
         return [self.fixed[factor]] if factor in self.fixed else list(values)
 
+    @property
+    def layers(self) -> list[int]:
+        """Numbers of the hidden states that are read."""
+        return [state.number for state in self.base.states(self.shape)]
+
+    def sizes(self, shares: Sequence[float], least: int = 16) -> list[int]:
+        """Return numbers of training examples, the most first: shares of the pool, none of them below `least`.
+
+        A number that the user fixed is the only one.
+        """
+        pool = self.train_examples
+        of_pool = {min(pool, max(least, round(share * pool))) for share in shares}
+        return self.levels("train_examples", sorted(of_pool, reverse=True))
+
+    def for_equal_steps(self, train_examples: int) -> Settings:
+        """Return what an arm of so many examples sets to train for as many steps as one of the whole pool.
+
+        It has more epochs, as many evaluations, and so the same patience in steps.
+        """
+        base, pool = self.base, self.train_examples
+        if train_examples >= pool:
+            return {"train_examples": train_examples}
+        steps, fewer = (math.ceil(n / base.batch_size) for n in (pool, train_examples))
+        epochs = round(base.epochs * steps / fewer)
+        interval = max(1, round(epochs / base.epochs))
+        return {"train_examples": train_examples, "epochs": epochs, "evaluate_every": interval}
+
     def own_settings(self, *names: str) -> Settings:
         """Return the study's own values of some hyperparameters, those that follow from others worked out."""
         values = self.base.resolved(self.shape)
@@ -210,26 +240,6 @@ def crossed(setting: Setting, levels: Mapping[str, Sequence[Any]], base: Setting
         return " ".join(f"{k}={v:g}" if isinstance(v, float) else f"{k}={v}" for k, v in point.items())
 
     return [Arm(named(point), "core", {**base, **point}) for point in points]
-
-
-def sizes(setting: Setting, shares: Sequence[float], least: int = 16) -> list[int]:
-    """Return numbers of training examples, the most first: shares of the pool, none of them below `least`."""
-    pool = setting.train_examples
-    return sorted({min(pool, max(least, round(share * pool))) for share in shares}, reverse=True)
-
-
-def for_equal_steps(setting: Setting, train_examples: int) -> Settings:
-    """Return what an arm of so many examples sets to train for as many steps as one of the whole pool.
-
-    It has more epochs, as many evaluations, and so the same patience in steps.
-    """
-    base, pool = setting.base, setting.train_examples
-    if train_examples >= pool:
-        return {"train_examples": train_examples}
-    steps, fewer = (math.ceil(n / base.batch_size) for n in (pool, train_examples))
-    epochs = round(base.epochs * steps / fewer)
-    interval = max(1, round(epochs / base.epochs))
-    return {"train_examples": train_examples, "epochs": epochs, "evaluate_every": interval}
 
 
 @dataclass(frozen=True)

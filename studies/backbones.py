@@ -30,11 +30,7 @@ from adalayers.study import LAST, UNIFORM, Arm, Defaults, Design, Setting, Study
 
 def arms(setting: Setting) -> tuple[list[Arm], list[str]]:
     """Return the learned mix at the defaults, the control, and the two mixes that learn nothing."""
-    return [
-        Arm("learned", "control", {"mix": "learned"}),
-        UNIFORM,
-        LAST,
-    ], []
+    return [Arm("learned", "control", {"mix": "learned"}), UNIFORM, LAST], []
 
 
 STUDY = Study(

@@ -25,18 +25,7 @@ from dataclasses import replace
 
 from adalayers.command.main import main
 from adalayers.comparisons import planned_comparisons
-from adalayers.study import (
-    FACTORS,
-    Arm,
-    Defaults,
-    Design,
-    Page,
-    Setting,
-    Study,
-    crossed,
-    for_equal_steps,
-    sizes,
-)
+from adalayers.study import FACTORS, Arm, Defaults, Design, Page, Setting, Study, crossed
 
 
 def arms(setting: Setting) -> tuple[list[Arm], list[str]]:
@@ -45,8 +34,8 @@ def arms(setting: Setting) -> tuple[list[Arm], list[str]]:
 
     return [
         replace(arm, name=f"{arm.name} train_examples={n}", label=arm.name)
-        for n in setting.levels("train_examples", sizes(setting, DATA_SHARES))
-        for arm in crossed(setting, {"k": K, "dropout": DROPOUT}, for_equal_steps(setting, n))
+        for n in setting.sizes(DATA_SHARES)
+        for arm in crossed(setting, {"k": K, "dropout": DROPOUT}, setting.for_equal_steps(n))
     ], []
 
 

@@ -22,19 +22,7 @@ import sys
 from dataclasses import replace
 
 from adalayers.command.main import main
-from adalayers.study import (
-    FACTORS,
-    UNIFORM,
-    Arm,
-    Defaults,
-    Design,
-    Factor,
-    Page,
-    Setting,
-    Study,
-    Variant,
-    crossed,
-)
+from adalayers.study import FACTORS, UNIFORM, Arm, Defaults, Design, Page, Setting, Study, Variant, crossed
 
 AFTER = "after-training"
 
@@ -43,8 +31,7 @@ def cutoffs(setting: Setting) -> list[float]:
     """Return the levels of the cutoff: shares of the uniform weight 1/l, so that no level cuts all layers."""
     from search_spaces.cutoff import CUTOFF_SHARES
 
-    layers = len(setting.base.states(setting.shape))
-    return [float(f"{share / layers:.2g}") for share in CUTOFF_SHARES]
+    return [float(f"{share / len(setting.layers):.2g}") for share in CUTOFF_SHARES]
 
 
 def arms(setting: Setting) -> tuple[list[Arm], list[str]]:
@@ -63,8 +50,7 @@ def arms(setting: Setting) -> tuple[list[Arm], list[str]]:
 
 def variants(setting: Setting) -> list[Variant]:
     """Return a finer scale of cutoffs, tried on trained models."""
-    layers = len(setting.base.states(setting.shape))
-    return [Variant(cutoff=float(f"{share / 10 / layers:.3g}")) for share in range(1, 10)]
+    return [Variant(cutoff=float(f"{share / 10 / len(setting.layers):.3g}")) for share in range(1, 10)]
 
 
 STUDY = Study(
@@ -72,17 +58,7 @@ STUDY = Study(
     about=__doc__,
     design=Design(
         arms=arms,
-        factors=(
-            FACTORS["cutoff"],
-            FACTORS["alpha"],
-            Factor(
-                "cutoff_when",
-                "cutoff at work",
-                "always, or after training alone",
-                scale="choice",
-                absent="always",
-            ),
-        ),
+        factors=(FACTORS["cutoff"], FACTORS["alpha"], FACTORS["cutoff_when"]),
         variants=variants,
     ),
     page=Page(parts=("factor", "costs")),

@@ -36,7 +36,7 @@ def arms(setting: Setting) -> tuple[list[Arm], list[str]]:
     from search_spaces.input_dependence import KEYS
 
     published = setting.published
-    k, layers = setting.base.width(setting.shape), len(setting.base.states(setting.shape))
+    k, layers = setting.base.width(setting.shape), len(setting.layers)
     return [
         *(
             Arm(f"keys={keys}", "core", {"keys": keys}, words=WORDS[keys])
@@ -55,9 +55,8 @@ def comparisons(arms: Sequence[PlannedArm], factors: Sequence[str], control: str
     """Return what the question plans, each kind of keys against static ones; then both other mixes against these."""
     core = [arm for arm in arms if arm.role == "core"]
     others = [arm.name for arm in arms if arm.role != "core"]
-    return planned_comparisons(core, factors, control) + [
-        pair(name, control, primary=False) for name in others
-    ]
+    beside = [pair(name, control, primary=False) for name in others]
+    return planned_comparisons(core, factors, control) + beside
 
 
 STUDY = Study(

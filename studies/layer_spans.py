@@ -19,6 +19,7 @@ The spans:
     sum to 1 again, or left as they are.
 """
 
+import itertools
 import sys
 
 from adalayers.command.main import main
@@ -31,20 +32,12 @@ def arms(setting: Setting) -> tuple[list[Arm], list[str]]:
     from search_spaces.layer_spans import ALPHA
 
     read_out = "first-token" if not setting.shape.per_token else "linear"
-    adapters: Settings = {
-        "fusion": "scalar-mix",
-        "mix": "last",
-        "own_width": True,
-        "read_out": read_out,
-        "base_model": "adapters",
-        "schedule": "linear",
-        "lr": 1e-2,
-        "base_lr": 3e-3,
-    }
+    last: Settings = {"fusion": "scalar-mix", "mix": "last", "own_width": True, "read_out": read_out}
+    rates: Settings = {"schedule": "linear", "lr": 1e-2, "base_lr": 3e-3}
     return [
         *crossed(setting, {"alpha": ALPHA}, {"mix": "learned"}),
         UNIFORM,
-        Arm("adapters", "adapters", adapters),
+        Arm("adapters", "adapters", {**last, "base_model": "adapters", **rates}),
     ], [
         "Adapters are small layers trained within a copy of the base model; those of layers i to j are taken away."
     ]
@@ -52,23 +45,18 @@ def arms(setting: Setting) -> tuple[list[Arm], list[str]]:
 
 def variants(setting: Setting) -> list[Variant]:
     """Return every span of neighbouring layers, the rest renormalised and as it is (a mix of none is left out)."""
-    layers = [state.number for state in setting.base.states(setting.shape)]
+    layers = setting.layers
+    ends = itertools.combinations(range(len(layers) + 1), 2)
     return [
-        Variant(without=tuple(layers[i : j + 1]), renormalise=renormalise)
-        for renormalise in (True, False)
-        for i in range(len(layers))
-        for j in range(i, len(layers))
+        Variant(without=tuple(layers[first:end]), renormalise=renormalise)
+        for renormalise, (first, end) in itertools.product((True, False), ends)
     ]
 
 
 STUDY = Study(
     name="layer_spans",
     about=__doc__,
-    design=Design(
-        arms=arms,
-        factors=(FACTORS["alpha"],),
-        variants=variants,
-    ),
+    design=Design(arms=arms, factors=(FACTORS["alpha"],), variants=variants),
     page=Page(title="Layers taken away", parts=("layer_spans",)),
     defaults=Defaults(
         sizes={"trials": 0}, smoke={"train_examples": 48, "eval_examples": 32, "test_examples": 32}

@@ -22,7 +22,7 @@ The methods:
 """
 
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 
 from adalayers.command.main import main
 from adalayers.comparisons import Comparison, PlannedArm, Role, pair
@@ -43,7 +43,7 @@ ILSE: Settings = {"k": 256, "read_out": "mean"}
 
 def methods(setting: Setting) -> dict[str, tuple[Role, str, Settings]]:
     """Return every method: name -> (role, the space that it is tuned over, what it is); the layer mix first."""
-    texts, layers = not setting.shape.per_token, _layers(setting)
+    texts, layers = not setting.shape.per_token, setting.layers
     mix: Settings = {"mix": "learned", **setting.published.values}
     thesis: Settings = {
         "optimiser": "adam",
@@ -119,10 +119,6 @@ def chosen(setting: Setting) -> dict[str, tuple[Role, str, Settings]]:
     return {name: method for name, method in every.items() if name in named}
 
 
-def _layers(setting: Setting) -> list[int]:
-    return [state.number for state in setting.base.states(setting.shape)]
-
-
 def arms(setting: Setting) -> tuple[list[Arm], list[str]]:
     """Return the chosen methods as they are before a search tunes them, the layer mix first: the control."""
     published = setting.published
@@ -140,7 +136,7 @@ def tunings(setting: Setting) -> list[Tuning]:
     from search_spaces.methods import SPACES
 
     points: dict[str, list[Settings]] = {
-        "single": [{"layer": layer, "lr": setting.base.lr} for layer in _layers(setting)]
+        "single": [{"layer": layer, "lr": setting.base.lr} for layer in setting.layers]
     }
     return [
         Tuning(name, overrides, SPACES[kind], points.get(kind, []))
@@ -150,7 +146,7 @@ def tunings(setting: Setting) -> list[Tuning]:
 
 def comparisons(arms: Sequence[PlannedArm], factors: Sequence[str], control: str) -> list[Comparison]:
     """Return each method against the layer mix; then those up to the selected layer against as many top layers."""
-    names: Mapping[str, str] = {alias: arm.name for arm in arms for alias in (arm.name, *arm.aliases)}
+    names = {alias: arm.name for arm in arms for alias in (arm.name, *arm.aliases)}
     pairs = [(arm.name, control) for arm in arms] if control in names else []
     for method in ("fine-tuning", "adapters"):
         pairs.append((f"{method}, {SELECTED}", f"{method}, {TOP}"))

@@ -33,12 +33,11 @@ UNTRAINED = " untrained"
 
 def arms(setting: Setting) -> tuple[list[Arm], list[str]]:
     """Return the learned mix, control first, then each layer alone: its projection trained, and at its random start."""
-    there = [state.number for state in setting.base.states(setting.shape)]
+    there = setting.layers
     if missing := {*(layers := setting.levels("layer", there))} - {*there}:
         raise BadInput(f"wanted --set layer to be one of {there}, got {missing.pop()}; change layer")
     alone = [Arm(f"layer={n}", "single", {"mix": "single", "layer": n}) for n in layers]
-    mixes = [Arm("mix", "mix", {"mix": "learned"}), UNIFORM]
-    trained = [*mixes, *alone]
+    trained = [Arm("mix", "mix", {"mix": "learned"}), UNIFORM, *alone]
     frozen = [
         Arm(f"{arm.name}{UNTRAINED}", "untrained", {**arm.overrides, "train_projections": False})
         for arm in trained

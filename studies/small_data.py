@@ -24,25 +24,14 @@ import sys
 from adalayers.command.main import main
 from adalayers.comparisons import planned_comparisons
 from adalayers.states import Settings
-from adalayers.study import (
-    FACTORS,
-    Arm,
-    Defaults,
-    Design,
-    Factor,
-    Page,
-    Setting,
-    Study,
-    for_equal_steps,
-    sizes,
-)
+from adalayers.study import FACTORS, Arm, Defaults, Design, Factor, Page, Setting, Study
 
 
 def settings(setting: Setting) -> dict[str, Settings]:
     """Return what is compared at each number of examples, the control first."""
     from search_spaces.small_data import ALPHA, CUTOFF_SHARE, ENTROPY_WEIGHT
 
-    cutoff = float(f"{CUTOFF_SHARE / len(setting.base.states(setting.shape)):.2g}")
+    cutoff = float(f"{CUTOFF_SHARE / len(setting.layers):.2g}")
     alphas = setting.levels("alpha", [1.0, *ALPHA])
     weights = setting.levels("entropy_weight", [0.0, ENTROPY_WEIGHT])
     cutoffs = setting.levels("cutoff", [0.0, cutoff])
@@ -62,8 +51,8 @@ def arms(setting: Setting) -> tuple[list[Arm], list[str]]:
     from search_spaces.small_data import DATA_SHARES
 
     return [
-        Arm(f"{name} train_examples={n}", "core", {**overrides, **for_equal_steps(setting, n)}, label=name)
-        for n in setting.levels("train_examples", sizes(setting, DATA_SHARES))
+        Arm(f"{name} train_examples={n}", "core", {**overrides, **setting.for_equal_steps(n)}, label=name)
+        for n in setting.sizes(DATA_SHARES)
         for name, overrides in settings(setting).items()
     ], []
 

@@ -27,14 +27,11 @@ def arms(setting: Setting) -> tuple[list[Arm], list[str]]:
     """Return the learned mix, control first, then a layer at several widths and projected often, and the last."""
     from search_spaces.width import K
 
-    base = setting.base
-    numbers = [state.number for state in base.states(setting.shape)]
+    numbers = setting.layers
     chosen = setting.fixed.get("layer", numbers[(len(numbers) - 1) // 2])
     widths = dict.fromkeys([*K, setting.shape.width])
-    wide = [k for k in setting.levels("k", [*widths]) if k % base.heads == 0]
-    last = (
-        [] if chosen == numbers[-1] else [Arm(f"last k={k}", "last", {"mix": "last", "k": k}) for k in wide]
-    )
+    wide = [k for k in setting.levels("k", [*widths]) if k % setting.base.heads == 0]
+    last = [Arm(f"last k={k}", "last", {"mix": "last", "k": k}) for k in wide if chosen != numbers[-1]]
     often = {"fusion": "wide-layer", "layer": chosen, "projections": len(numbers)}
     notes = f"No layer was named (`--set layer`): {chosen}, in the middle, is read."
     return [
@@ -50,13 +47,10 @@ def comparisons(arms: Sequence[PlannedArm], factors: Sequence[str], control: str
     alone = [arm for arm in arms if arm.role in ("single", "component", "last")]
     first = {arm.role: arm.name for arm in reversed(alone)}
     first["component"] = first.get("single", "")
+    wider = [(arm.name, first[arm.role]) for arm in alone]
     return [
         *(pair(arm.name, control) for arm in [*alone, *(arm for arm in arms if arm.role == "best")]),
-        *(
-            pair(arm.name, first[arm.role], primary=False)
-            for arm in alone
-            if first[arm.role] not in ("", arm.name)
-        ),
+        *(pair(*sides, primary=False) for sides in wider if sides[1] not in ("", sides[0])),
     ]
 
 

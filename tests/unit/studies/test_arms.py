@@ -6,7 +6,7 @@ import pytest
 
 from adalayers.comparisons import PlannedArm
 from adalayers.errors import BadInput
-from adalayers.study import Setting, for_equal_steps
+from adalayers.study import Setting
 from tests.helpers.planning import planned, setting_of
 from tests.helpers.states import made_shape
 
@@ -99,7 +99,7 @@ def test_small_data_keeps_the_value_of_a_factor_that_the_user_fixed(fixed, names
 
 
 def test_all_of_the_pool_is_trained_for_the_epochs_asked_for():
-    assert for_equal_steps(setting(epochs=3, batch_size=16), 2000) == {"train_examples": 2000}
+    assert setting(epochs=3, batch_size=16).for_equal_steps(2000) == {"train_examples": 2000}
 
 
 def test_a_layer_may_be_fixed_where_layers_are_under_study():
