@@ -39,13 +39,8 @@ def _row(folder: Folder) -> tuple[str, str, str, str, str]:
         return name, f"cannot be read: {error}", "", "", ""
     # A driver that was killed, or that failed before its trials, has left it so.
     ended = study.runs.state == "running" and not is_driven(folder)
-    return (
-        name,
-        "interrupted" if ended else study.runs.state,
-        str(len(study.request.arms)),
-        str(done),
-        _left(study, done),
-    )
+    state = "interrupted" if ended else study.runs.state
+    return name, state, str(len(study.request.arms)), str(done), _left(study, done)
 
 
 def _left(study: StudyFile, done: int) -> str:

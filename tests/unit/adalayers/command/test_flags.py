@@ -63,26 +63,36 @@ def test_files_of_splits_are_named_from_the_datasets_folder_or_by_their_absolute
     assert request.splits == ("train=nowhere", "validation=10%")
 
 
-def test_every_backbone_meets_every_dataset():
-    flags = parse(
-        STUDY, ["--backbone", "a", "b", "--dataset", "x", "y", "--seed", "3", "--precision", "float32"]
-    )
-    named = [(request.backbone, request.dataset) for request in flags.requests]
-    assert named == [("a", "x"), ("a", "y"), ("b", "x"), ("b", "y")]
-    assert {(request.seed, request.precision) for request in flags.requests} == {(3, "float32")}
+SEVERAL = dataclasses.replace(STUDY, defaults=Defaults(backbones=("minilm", "random:minilm")))
 
 
 @pytest.mark.parametrize(
-    ("study", "argv", "dataset"),
+    ("study", "argv", "cases"),
     [
-        (STUDY, [], "acceptability-demo"),
-        (TOKENS, [], "entities-demo"),
-        (STUDY, ["--backbone", "minilm"], "cola"),
-        (TOKENS, ["--smoke"], "entities-demo"),
+        (STUDY, "", ["minilm acceptability-demo"]),
+        (TOKENS, "", ["minilm entities-demo"]),
+        (TOKENS, "--smoke", ["minilm entities-demo"]),
+        (STUDY, "--backbone minilm", ["minilm cola"]),
+        (STUDY, "--backbone a b --dataset x y", ["a x", "a y", "b x", "b y"]),
+        (STUDY, "--dataset x --label-column mood", ["minilm x mood"]),
+        (
+            STUDY,
+            "--dataset x y --label-column mood stars",
+            ["minilm x mood", "minilm x stars", "minilm y mood", "minilm y stars"],
+        ),
+        (SEVERAL, "", ["minilm acceptability-demo", "random:minilm acceptability-demo"]),
+        (SEVERAL, "--backbone a", ["a cola"]),
     ],
 )
-def test_the_default_dataset(study, argv, dataset):
-    assert [request.dataset for request in parse(study, argv).requests] == [dataset]
+def test_every_backbone_meets_every_dataset_and_every_label_column(study, argv, cases):
+    requests = parse(study, argv.split()).requests
+    named = [(each.backbone, each.dataset, each.label_column) for each in requests]
+    assert [" ".join(filter(None, names)) for names in named] == cases
+
+
+def test_all_cases_have_the_flags_of_data():
+    requests = parse(STUDY, ["--dataset", "x", "y", "--seed", "3", "--precision", "float32"]).requests
+    assert [(request.seed, request.precision) for request in requests] == [(3, "float32")] * 2
 
 
 def test_smoke_is_small_where_the_user_says_nothing():
@@ -138,21 +148,6 @@ def test_a_flag_of_one_study_alone():
         parse(study, ["--reference-datase", "z"])
     with pytest.raises(BadInput, match="unknown flag '--reference-dataset'"):
         parse(STUDY, ["--reference-dataset", "z"])
-
-
-def test_a_study_may_run_on_several_backbones_unless_the_user_names_some():
-    study = dataclasses.replace(STUDY, defaults=Defaults(backbones=("minilm", "random:minilm")))
-    named = [(request.backbone, request.dataset) for request in parse(study, []).requests]
-    assert named == [("minilm", "acceptability-demo"), ("random:minilm", "acceptability-demo")]
-    assert [request.backbone for request in parse(study, ["--backbone", "a"]).requests] == ["a"]
-
-
-def test_each_of_several_label_columns_is_a_case():
-    requests = parse(STUDY, ["--dataset", "./a", "./b", "--label-column", "mood", "stars"]).requests
-    cases = [(folder, column) for folder in ("./a", "./b") for column in ("mood", "stars")]
-    assert [(request.dataset, request.label_column) for request in requests] == cases
-    (request,) = parse(STUDY, ["--label-column", "mood"]).requests
-    assert request.label_column == "mood"
 
 
 def test_rates_are_several_in_order_and_say_what_study_it_is():

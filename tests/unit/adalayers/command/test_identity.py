@@ -19,7 +19,6 @@ from adalayers.results.study_file import (
     DatasetRecord,
     EnvironmentRecord,
     RequestRecord,
-    Run,
     StudyFile,
 )
 from adalayers.storage.folder import Folder
@@ -54,11 +53,10 @@ def asked_for(request, provenance, **changed):
     return StudyFile(id="it", request=request, environment=environment, **changed).as_json()
 
 
-def folder_with(tmp_path, made, **changed):
-    """Write a folder of a study that was asked for, its `study.json` changed by part."""
+def folder_with(tmp_path, made):
+    """Write a folder of a study that was asked for."""
     folder = Folder(tmp_path / "study")
-    document = asked_for(*made)
-    folder.write_json(FILE, document | {part: document[part] | values for part, values in changed.items()})
+    folder.write_json(FILE, asked_for(*made))
     return folder
 
 
@@ -192,9 +190,6 @@ def test_a_damaged_study_file_is_named_with_what_is_lost_and_both_ways_out(tmp_p
     folder.write_bytes(FILE, text)
     with pytest.raises(BadInput, match=r"could not read study\.json in .* lost; .*--label.*--fresh"):
         opened(folder, *of())
-
-
-RUN = dataclasses.asdict(Run(started="2026", confirmed=1, seconds=1.0))
 
 
 def test_the_smallest_effect_is_that_of_the_study_unless_it_is_new(tmp_path):
