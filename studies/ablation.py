@@ -25,7 +25,7 @@ from adalayers.command.main import main
 from adalayers.comparisons import Comparison, PlannedArm, pair
 from adalayers.presets import setups
 from adalayers.states import Settings
-from adalayers.study import Arm, Defaults, Design, Page, Setting, Study, Tuning
+from adalayers.study import Arm, Defaults, Design, Setting, Study, Tuning
 
 WHOLE = "published"
 WORDS = {
@@ -76,13 +76,10 @@ def components(setting: Setting) -> dict[str, Settings]:
 
 def arms(setting: Setting) -> tuple[list[Arm], list[str]]:
     """Return the whole method, control first, then each changed component."""
-    published = setting.published
+    published, parts = setting.published, components(setting)
     return [
         Arm(WHOLE, "control", whole(setting), words="thesis's settings"),
-        *(
-            Arm(name, "component", overrides, words=WORDS.get(name, ""))
-            for name, overrides in components(setting).items()
-        ),
+        *(Arm(name, "component", part, words=WORDS.get(name, "")) for name, part in parts.items()),
     ], [
         f"The thesis's settings for {published.source}: {published.words}, "
         f"{'' if whole(setting)['positions'] else 'no '}positions; rates and sizes are this study's."
@@ -109,7 +106,6 @@ STUDY = Study(
     name="ablation",
     about=__doc__,
     design=Design(arms=arms, comparisons=comparisons, tunings=tunings),
-    page=Page(),
     defaults=Defaults(sizes={"trials": 0}),
 )
 

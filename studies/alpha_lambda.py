@@ -46,22 +46,15 @@ def arms(setting: Setting) -> tuple[list[Arm], list[str]]:
     rate = TWIN * float(mix_lr or 0)
     learned: Settings = {"mix": "learned"}
     published = {**learned, **setting.published.values}
+    at_its_travel = {**published, "mix_lr": _rate_at_its_travel(setting)}
+    twin = {**learned, "alpha": 1.0, "entropy_weight": 0.0, "mix_lr": rate}
     return [
         *crossed(setting, LEVELS, learned),
         Arm(PUBLISHED, "published", published, words="thesis's mix"),
-        Arm(
-            AT_ITS_TRAVEL,
-            "published",
-            {**published, "mix_lr": _rate_at_its_travel(setting)},
-            words="thesis's mix at its own travel",
-        ),
+        Arm(AT_ITS_TRAVEL, "published", at_its_travel, words="thesis's mix at its own travel"),
         UNIFORM,
         LAST,
-        Arm(
-            f"alpha=1 mix_lr={rate:g}",
-            "twin",
-            {**learned, "alpha": 1.0, "entropy_weight": 0.0, "mix_lr": rate},
-        ),
+        Arm(f"alpha=1 mix_lr={rate:g}", "twin", twin),
     ], [_published_note(setting)]
 
 
@@ -95,13 +88,8 @@ def _setup(setting: Setting) -> SetUp:
 def _rate_at_its_travel(setting: Setting) -> float:
     """Return the mix_lr with which logits can travel as far in all epochs here as in the published run."""
     setup, values = _setup(setting), setting.published.values
-    at_rate_1 = logit_travel(
-        values["alpha"],
-        mix_lr=1.0,
-        batch_size=setting.base.batch_size,
-        epochs=setting.base.epochs,
-        train_examples=setting.train_examples,
-    )
+    how = {"batch_size": setting.base.batch_size, "epochs": setting.base.epochs}
+    at_rate_1 = logit_travel(values["alpha"], mix_lr=1.0, train_examples=setting.train_examples, **how)
     return float(f"{setup.travel / at_rate_1:.3g}")
 
 
@@ -118,10 +106,7 @@ STUDY = Study(
     name="alpha_lambda",
     about=__doc__,
     design=Design(
-        arms=arms,
-        factors=(FACTORS["alpha"], FACTORS["entropy_weight"]),
-        comparisons=comparisons,
-        first=first,
+        arms=arms, factors=(FACTORS["alpha"], FACTORS["entropy_weight"]), comparisons=comparisons, first=first
     ),
     page=Page(title="α and λ of the layer mix"),
 )

@@ -37,7 +37,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from adalayers.command.main import main
-from adalayers.comparisons import Comparison, PlannedArm, pair, planned_comparisons
+from adalayers.comparisons import Comparison, PlannedArm, Role, pair, planned_comparisons
 from adalayers.states import Settings
 from adalayers.study import Arm, Defaults, Design, Factor, Setting, Study, crossed
 
@@ -76,26 +76,15 @@ def arms(setting: Setting) -> tuple[list[Arm], list[str]]:
 
     factors = {"stream": names} if several else {}
     core = crossed(setting, {**factors, "hidden_states": DEPTHS, how: levels}, {})
-    last = [
-        Arm(
-            f"last layer, {stream}",
-            "last",
-            {**selecting(stream), "mix": "last"},
-            words=f"{stream}'s last layer",
-        )
-        for stream in names
-        if stream != "both"
-    ]
-    first = [
-        Arm(
-            f"first token, {stream}",
-            "first-token" if stream == ENCODER else "floor",
-            {**selecting(stream), "read_out": "first-token"},
-        )
-        for stream in names
-        if not setting.shape.per_token and stream != "both"
-    ]
-    return [*core, *last, *first], _notes(setting)
+    last: list[Arm] = []
+    first: list[Arm] = []
+    for stream in names:
+        if stream != "both":
+            own, words = selecting(stream), f"{stream}'s last layer"
+            role: Role = "first-token" if stream == ENCODER else "floor"
+            last.append(Arm(f"last layer, {stream}", "last", {**own, "mix": "last"}, words=words))
+            first.append(Arm(f"first token, {stream}", role, {**own, "read_out": "first-token"}))
+    return [*core, *last, *([] if setting.shape.per_token else first)], _notes(setting)
 
 
 def comparisons(arms: Sequence[PlannedArm], factors: Sequence[str], control: str) -> list[Comparison]:
@@ -109,14 +98,10 @@ def comparisons(arms: Sequence[PlannedArm], factors: Sequence[str], control: str
     for arm in core:
         whole.setdefault(str(arm.levels.get("stream")), arm.name)
     beside = [arm for arm in arms if arm.role in ("last", "first-token", "floor")]
-    streams = [str(arm.levels.get("stream")) for arm in beside]
+    against = [(arm, whole.get(str(arm.levels.get("stream")))) for arm in beside]
     return [
         *planned_comparisons([arm for arm in arms if arm not in beside], factors, control),
-        *(
-            pair(arm.name, whole[stream], primary=arm.role != "floor")
-            for arm, stream in zip(beside, streams, strict=True)
-            if stream in whole
-        ),
+        *(pair(arm.name, mix, primary=arm.role != "floor") for arm, mix in against if mix),
     ]
 
 

@@ -54,10 +54,8 @@ def readings(setting: Setting) -> list[tuple[str, SetUp, Reading, Settings]]:
 
 def arms(setting: Setting) -> tuple[list[Arm], list[str]]:
     """Return both set-ups in both readings, RoBERTa-large's as written first: the control."""
-    found = readings(setting)
-    return [
-        Arm(name, "published", config, label=setup.run.base_model) for name, setup, _, config in found
-    ], _notes(setting)
+    found = [(name, setup.run.base_model, config) for name, setup, _, config in readings(setting)]
+    return [Arm(name, "published", config, label=model) for name, model, config in found], _notes(setting)
 
 
 def comparisons(arms: Sequence[PlannedArm], factors: Sequence[str], control: str) -> list[Comparison]:

@@ -22,7 +22,7 @@ from collections.abc import Mapping
 
 from adalayers.command.main import main
 from adalayers.states import Settings
-from adalayers.study import Arm, Defaults, Design, Flag, Page, Setting, Study
+from adalayers.study import Arm, Defaults, Design, Flag, Setting, Study
 
 LAST_LAYER = "layers:-1"
 """Stands for the deepest layer."""
@@ -56,16 +56,11 @@ WORDS = {
 def arms(setting: Setting) -> tuple[list[Arm], list[str]]:
     """Return the arms of the paper's table, the proposed one first: the control."""
     last = f"layers:{setting.shape.streams[0].layers}"
-    table = PAPERS[setting.own.get("paper", "ilse")]
-    return [
-        Arm(
-            name,
-            "core",
-            {key: last if value == LAST_LAYER else value for key, value in what.items()},
-            words=WORDS[name],
-        )
-        for name, what in table.items()
-    ], [
+    table = {
+        name: {key: last if value == LAST_LAYER else value for key, value in what.items()}
+        for name, what in PAPERS[setting.own.get("paper", "ilse")].items()
+    }
+    return [Arm(name, "core", what, words=WORDS[name]) for name, what in table.items()], [
         "Of ILSE's arms, LoRA and the best single layer are left out; its tasks and base models are others: this is "
         "its comparison, not its numbers.",
         "DWAtt reads states as this project projects them, learned weights have a scale too, and dropout is before the "
@@ -77,16 +72,10 @@ STUDY = Study(
     name="reproduce",
     about=__doc__,
     design=Design(arms=arms),
-    page=Page(),
     defaults=Defaults(sizes={"trials": 0, "seeds": 20, "epochs": 50}),
     task_kind="sequence",
     flags=(
-        Flag(
-            "paper",
-            "whose comparison: ilse (default: ilse)",
-            default=lambda datasets: "ilse",
-            choices=tuple(PAPERS),
-        ),
+        Flag("paper", "whose comparison: ilse (default: ilse)", lambda datasets: "ilse", choices=(*PAPERS,)),
     ),
 )
 

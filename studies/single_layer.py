@@ -49,25 +49,17 @@ def comparisons(arms: Sequence[PlannedArm], factors: Sequence[str], control: str
     """Return uniform, a search's best and each layer against the mix; then untrained against trained, all and each."""
     untrained = {_read(arm): arm.name for arm in arms if arm.role == "untrained"}
     alone = [arm for arm in arms if arm.role == "single"]
-    pairs = {
-        arm.config["layer"]: (arm.name, untrained[_read(arm)]) for arm in alone if _read(arm) in untrained
-    }
+    both = [arm for arm in alone if _read(arm) in untrained]
+    by_layer = {arm.config["layer"]: {arm.name: -1.0, untrained[_read(arm)]: 1.0} for arm in both}
     effect = functools.partial(Comparison, changes=(Change("train_projections", False, True),))
-    weights = {
-        name: sign / len(pairs)
-        for trained_and_not in pairs.values()
-        for name, sign in zip(trained_and_not, (-1.0, 1.0), strict=True)
-    }
+    mean = {name: sign / len(both) for weights in by_layer.values() for name, sign in weights.items()}
     mix = [untrained[_read(arm)] for arm in arms if arm.name == control and _read(arm) in untrained]
     return [
         *(pair(arm.name, control) for arm in arms if arm.role in ("uniform", "best")),
         *(pair(arm.name, control) for arm in alone),
-        *([effect(weights=weights)] if pairs else []),
+        *([effect(weights=mean)] if both else []),
         *(pair(name, control) for name in mix),
-        *(
-            effect(at=At("layer", layer), weights={trained: -1.0, untrained_arm: 1.0}, primary=False)
-            for layer, (trained, untrained_arm) in pairs.items()
-        ),
+        *(effect(at=At("layer", n), weights=own, primary=False) for n, own in by_layer.items()),
     ]
 
 
