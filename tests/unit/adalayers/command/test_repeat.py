@@ -14,6 +14,7 @@ from adalayers.training.trainer import train
 from tests.helpers.tiny import tiny_backbone
 
 DATASET = "acceptability-demo"
+NO_SCORES = {"test/matthews": "", "val/accuracy": "n/a", "test/f1_macro": "nan"}
 
 
 @pytest.fixture(scope="module")
@@ -68,12 +69,15 @@ def test_a_trial_gives_its_scores_again(study, backbone, capsys):
 
 
 @pytest.mark.parametrize(
-    ("changed", "told"),
-    [({"test/matthews": 0.987654}, "0.987654  again"), ({"predictions": "p0123456789abcdef"}, "")],
-    ids=["scores", "predictions of the same score"],
+    ("column", "value", "told"),
+    [
+        ("test/matthews", 0.987654, "0.987654  again"),
+        ("predictions", "p0123456789abcdef", ""),  # of the same scores
+        *((column, value, f"{column:<24} nan  again") for column, value in NO_SCORES.items()),
+    ],
 )
-def test_others_are_not_the_same(study, backbone, capsys, changed, told):
-    folder, identity, _ = study(**changed)
+def test_others_are_not_the_same(study, backbone, capsys, column, value, told):
+    folder, identity, _ = study(**{column: value})
     assert main(["repeat", folder, identity, "--backbone", backbone]) == 1
     said = capsys.readouterr().out
     assert "not the same" in said
@@ -91,31 +95,16 @@ def edit(folder: str, change) -> None:
     [
         (lambda text: text + text.splitlines(keepends=True)[1], "more than once"),
         (lambda text: text.replace(",", ";"), "columns are separated by ';' where a study writes commas"),
+        (None, "restore trials.csv from a copy if the row was edited"),
     ],
-    ids=["a doubled row", "semicolons"],
+    ids=["a doubled row", "semicolons", "another k"],
 )
 def test_nothing_to_compare_is_bad_input(study, backbone, capsys, change, message):
-    folder, identity, _ = study()
-    edit(folder, change)
+    folder, identity, _ = study(**({} if change else {"config/k": "16"}))
+    if change:
+        edit(folder, change)
     assert main(["repeat", folder, identity, "--backbone", backbone]) == 2
     assert message in capsys.readouterr().err
-
-
-def test_a_row_of_other_settings_is_bad_input(study, backbone, capsys):
-    folder, identity, _ = study(**{"config/k": "16"})
-    assert main(["repeat", folder, identity, "--backbone", backbone]) == 2
-    assert "restore trials.csv from a copy if the row was edited" in capsys.readouterr().err
-
-
-@pytest.mark.parametrize(
-    ("column", "value"), [("test/matthews", ""), ("val/accuracy", "n/a"), ("test/f1_macro", "nan")]
-)
-def test_a_score_that_is_none_is_not_the_same(study, backbone, capsys, column, value):
-    folder, identity, _ = study(**{column: value})
-    assert main(["repeat", folder, identity, "--backbone", backbone]) == 1
-    said = capsys.readouterr().out
-    assert f"{column:<24} nan  again" in said
-    assert "not the same" in said
 
 
 def test_own_data_that_are_gone_are_asked_for_by_name(study, backbone, tmp_path, capsys):
