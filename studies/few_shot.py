@@ -121,11 +121,6 @@ def tunings(setting: Setting) -> list[Tuning]:
     return [Tuning(tuned_arm.name, tuned_arm.overrides) for tuned_arm in arms_tuned]
 
 
-def first(setting: Setting) -> list[Settings]:
-    """Return what each search tries first: the published rate."""
-    return [{"lr": setting.base.lr}]
-
-
 def comparisons(arms: Sequence[PlannedArm], factors: Sequence[str], control: str) -> list[Comparison]:
     """Return the methods against the deeper baseline, averaged over the conditions and under each; then pairs.
 
@@ -162,7 +157,7 @@ STUDY = Study(
         ),
         comparisons=comparisons,
         tunings=tunings,
-        first=first,
+        first=lambda setting: [{"lr": setting.base.lr}],  # the published rate
     ),
     page=Page(parts=("factor",)),
     defaults=Defaults(
