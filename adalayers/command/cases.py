@@ -183,11 +183,8 @@ def _configs(plan: StudyPlan, shape: Shape) -> list[TrialConfig]:
     """Return configurations that read all hidden states that the trials of a plan do."""
     configs = [arm.config for arm in plan.arms]
     for search in plan.searches:
-        domains = search.space.domains
-        choices = {
-            name: [*getattr(domain, "categories", ()), *search.space.grid.get(name, ())]
-            for name, domain in domains.items()
-        }
+        space = search.space
+        choices = {name: [*space.choices.get(name, ()), *space.grid.get(name, ())] for name in space.domains}
         reading = [name for name in ("stream", "hidden_states", "final_norm") if choices.get(name)]
         together = itertools.product(*(choices[name] for name in reading))
         # Whether one vector of a text is all that is read may depend on any other choice.

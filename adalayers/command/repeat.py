@@ -84,7 +84,7 @@ def repeat(
 
 
 def data_request(
-    study: StudyFile, backbone: str | None = None, dataset: str | None = None, data_dir: str | None = None
+    study: StudyFile, backbone: str | None, dataset: str | None, data_dir: str | None
 ) -> DataRequest:
     """Return the data of a study, as its request has it."""
     base, data = study.environment.backbone, study.environment.dataset
