@@ -17,9 +17,15 @@ ARGV = ["--tracking-uri", "none", "--fresh", "--seeds", "3"]
 def earlier(tmp_path, monkeypatch):
     folder = Folder(tmp_path / "results")
     folder.write_json("study.json", {})
-    monkeypatch.setattr(cases, "cases", lambda *given: [SimpleNamespace(folder=folder)])
+    of_study = SimpleNamespace(folder=folder)
+
+    def planned(study, flags, hold):
+        of_study.command = flags.study.command
+        return [of_study]
+
+    monkeypatch.setattr(cases, "cases", planned)
     monkeypatch.setattr(run, "run", lambda *given, **more: "interrupted")
-    return folder
+    return of_study
 
 
 def last_line(capsys):
@@ -28,7 +34,8 @@ def last_line(capsys):
 
 def test_a_study_that_set_another_aside_is_not_set_aside_by_the_command_that_continues_it(earlier, capsys):
     assert main(STUDY, argv=ARGV) == 130
-    assert not earlier.exists()
+    assert not earlier.folder.exists()
+    assert earlier.command == "python studies/made.py --tracking-uri none --seeds 3"
     assert last_line(capsys) == (
         "interrupted; continue with: python studies/made.py --tracking-uri none --seeds 3"
     )
@@ -40,7 +47,7 @@ def test_before_that_the_command_is_the_same(earlier, monkeypatch, capsys):
 
     monkeypatch.setattr(cases, "cases", interrupted)
     assert main(STUDY, argv=ARGV) == 130
-    assert earlier.exists()
+    assert earlier.folder.exists()
     assert "--fresh" in last_line(capsys)
 
 
