@@ -238,16 +238,7 @@ def _require_embeddings(source: BackboneSource, encoded: Mapping[str, Encoded]) 
 
 def split_data(split: Split, encoded: Encoded, features: Features, *, pooled: bool = False) -> SplitData:
     """Return a split's labels and tokens next to its features, which are of tokens or, `pooled`, one of a sequence."""
-    return SplitData(
-        features,
-        split.flat_labels,
-        split.index,
-        encoded.word_starts,
-        encoded.word_offsets,
-        encoded,
-        pooled,
-        split.groups,
-    )
+    return SplitData(features, split.flat_labels, split.index, encoded, pooled, split.groups)
 
 
 def _digest(encoded: Encoded, split: Split) -> str:

@@ -80,25 +80,35 @@ class SplitData:
     Attributes:
         labels: [n], or [words of all sentences] for tokens; classes are int64.
         index: int64 [n], row of each example in the source split.
-        word_starts: For tokens: int64 [words], place of the sub-token that answers for a word in its sequence, as a
-            rule its first one (see `TrialData.at_words`), -1 if cut away.
-        word_offsets: For tokens: int64 [n + 1], example i owns the words word_offsets[i]..word_offsets[i + 1].
-        tokens: Token ids of the same examples, for methods that run the backbone themselves.
+        tokens: Token ids of the same examples, and where their words are.
         pooled: Whether the features give one vector of each sequence, as if it had one token.
         groups: int64 [n], of examples that belong together; None where nothing says.
+        last_tokens: Whether a word's last sub-token answers for it, not its first (`TrialData.at_words`).
     """
 
     features: Features
     labels: np.ndarray
     index: np.ndarray
-    word_starts: np.ndarray | None = None
-    word_offsets: np.ndarray | None = None
     tokens: Encoded | None = None
     pooled: bool = False
     groups: np.ndarray | None = None
+    last_tokens: bool = False
 
     def __len__(self) -> int:
         return len(self.index)
+
+    @property
+    def word_offsets(self) -> np.ndarray | None:
+        """For words: int64 [n + 1], example i owns the words word_offsets[i]..word_offsets[i + 1]."""
+        return None if self.tokens is None else self.tokens.word_offsets
+
+    @property
+    def word_places(self) -> np.ndarray:
+        """Of words: int64 [words], place of the sub-token that answers for each in its sequence, -1 if cut away."""
+        assert self.tokens is not None
+        places = self.tokens.word_ends if self.last_tokens else self.tokens.word_starts
+        assert places is not None
+        return places
 
     def batch(self, examples: np.ndarray, states: Sequence[State], device: torch.device) -> Batch:
         """Return the sequences `examples` with the hidden states asked for."""
@@ -126,20 +136,20 @@ class SplitData:
         Words lost to truncation are left out; a sequence as a whole is at its first place.
         """
         owners = np.arange(len(examples))
-        if self.word_offsets is None or self.word_starts is None:
+        if self.word_offsets is None:
             return examples, owners, np.zeros_like(examples)
         rows = ragged_index(self.word_offsets, examples)
-        owners = np.repeat(owners, np.diff(self.word_offsets)[examples])
-        kept = self.word_starts[rows] >= 0
-        return rows[kept], owners[kept], self.word_starts[rows][kept]
+        owners, places = np.repeat(owners, np.diff(self.word_offsets)[examples]), self.word_places[rows]
+        kept = places >= 0
+        return rows[kept], owners[kept], places[kept]
 
     @cached_property
     def trainable(self) -> np.ndarray:
         """The examples with a label to learn from, int64: not sentences without words, or with all words cut away."""
         all_examples = np.arange(len(self))
-        if self.word_offsets is None or self.word_starts is None:
+        if self.word_offsets is None:
             return all_examples
-        labelled = np.concatenate([[0], np.cumsum(self.word_starts >= 0)])
+        labelled = np.concatenate([[0], np.cumsum(self.word_places >= 0)])
         return all_examples[np.diff(labelled[self.word_offsets]) > 0]
 
     def shuffled(self, batch_size: int, seed: int, epoch: int) -> list[np.ndarray]:
@@ -155,14 +165,9 @@ class SplitData:
     def subset(self, examples: np.ndarray, features: Features) -> SplitData:
         """Return the split of these examples, with features of their own."""
         tokens = None if self.tokens is None else self.tokens.take(examples)
-        rows, starts, offsets = examples, None, None
-        if self.word_offsets is not None and self.word_starts is not None:
-            rows = ragged_index(self.word_offsets, examples)
-            starts = self.word_starts[rows]
-            offsets = np.cumsum([0, *np.diff(self.word_offsets)[examples]])
-        return SplitData(
-            features, self.labels[rows], self.index[examples], starts, offsets, tokens, self.pooled
-        )
+        rows = examples if self.word_offsets is None else ragged_index(self.word_offsets, examples)
+        own = {"features": features, "labels": self.labels[rows], "index": self.index[examples]}
+        return dataclasses.replace(self, **own, tokens=tokens, groups=None)
 
 
 @dataclass(frozen=True)
@@ -238,13 +243,11 @@ class TrialData:
 
         Of a word that truncation cut in two the last sub-token that is left answers.
         """
-        if position == "first-token" or all(split.word_starts is None for split in self.splits.values()):
+        if position == "first-token":
             return self
-        splits = {}
-        for name, split in self.splits.items():
-            assert split.tokens is not None
-            splits[name] = dataclasses.replace(split, word_starts=split.tokens.word_ends)
-        return dataclasses.replace(self, splits=splits)
+        splits = self.splits.items()
+        last = {name: dataclasses.replace(split, last_tokens=True) for name, split in splits}
+        return dataclasses.replace(self, splits=last)
 
     def gold(self, split: SplitData) -> Gold:
         """Return the labels of a split as predictions are scored against them."""

@@ -43,7 +43,7 @@ def measure(case: CaseData) -> Measured:
     nus = {state: nu for state, nu in nus.items() if math.isfinite(nu)}
     if not nus:
         return replace(UNMEASURED, why="the classes' means are the same in every layer")
-    per_word = split.word_starts is not None
+    per_word = split.word_offsets is not None
     vectors_of = (
         "words' first sub-tokens"
         if per_word

@@ -15,6 +15,7 @@ import numpy as np
 import torch
 from torch.utils._python_dispatch import TorchDispatchMode
 
+from adalayers.backbones.tokens import Encoded
 from adalayers.data.trial_data import SplitData, TrialData
 from adalayers.features.features import Lazy
 from adalayers.fusion.layer_mix import LayerMixConfig
@@ -159,8 +160,8 @@ def made_trial_data(kind: Head, lengths: np.ndarray) -> TrialData:
         names, metric, words = ("O", "B-X", "I-X"), "f1", lengths - 2
         starts = np.concatenate([np.arange(1, 1 + count) for count in words])
         offsets = np.concatenate([[0], np.cumsum(words)])
-        split = SplitData(
-            InMemory(lengths), rng.integers(0, 3, int(words.sum())), np.arange(n), starts, offsets
-        )
+        ids, ends = np.zeros(int(lengths.sum()), dtype=np.int32), np.concatenate([[0], np.cumsum(lengths)])
+        tokens = Encoded(ids, ends, starts, offsets)
+        split = SplitData(InMemory(lengths), rng.integers(0, 3, int(words.sum())), np.arange(n), tokens)
     shape = made_shape(kind, len(names), LAYERS, WIDTH)
     return TrialData(shape, names, metric, {"train": split, "validation": split}, {}, KINDS[kind])

@@ -3,6 +3,7 @@
 import numpy as np
 import torch
 
+from adalayers.backbones.tokens import Encoded
 from adalayers.data.trial_data import SplitData, TrialData
 from adalayers.provenance import BackboneId, DatasetId, Provenance
 from adalayers.tasks.kinds import KINDS
@@ -40,7 +41,8 @@ def made_split(kind, n, layers, width, n_labels, seed, informative):
     offsets = np.concatenate([[0], np.cumsum(lengths)])
     rows = np.repeat(offsets[:-1], words) + starts
     states[informative][rows] += 3.0 * directions[labels]
-    return SplitData(MadeFeatures(lengths, states), labels, np.arange(n), starts, word_offsets)
+    tokens = Encoded(np.zeros(tokens, dtype=np.int32), offsets, starts, word_offsets)
+    return SplitData(MadeFeatures(lengths, states), labels, np.arange(n), tokens)
 
 
 def made_data(kind="sequence", *, layers=3, width=16, informative=2, sizes=(96, 48, 48), family="bert"):

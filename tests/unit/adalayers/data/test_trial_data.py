@@ -85,8 +85,10 @@ def test_batches_carry_token_ids_for_those_who_ask(kind):
     whole = data.splits["train"]
     offsets = np.concatenate([[0], np.cumsum(whole.features.lengths)])
     ids = np.arange(offsets[-1], dtype=np.int32)
-    tokens = Encoded(ids, offsets, whole.word_starts, whole.word_offsets, special=ids % 5 == 0)
-    train = dataclasses.replace(whole, tokens=tokens)
+    tokens = whole.tokens or Encoded(ids, offsets)
+    train = dataclasses.replace(
+        whole, tokens=dataclasses.replace(tokens, input_ids=ids, special=ids % 5 == 0)
+    )
     data = dataclasses.replace(data, splits={**data.splits, "train": train})
     batch = data.splits["train"].batch(np.array([4, 2]), encoder(1), CPU)
     assert batch.input_ids.tolist() == [*range(offsets[4], offsets[5]), *range(offsets[2], offsets[3])]
@@ -96,15 +98,12 @@ def test_batches_carry_token_ids_for_those_who_ask(kind):
     first = part.index[3]
     own = part.batch(np.array([3]), encoder(1), CPU).input_ids.tolist()
     assert own == [*range(offsets[first], offsets[first + 1])]
-    if kind == "token":
-        np.testing.assert_array_equal(part.tokens.word_starts, part.word_starts)
-        np.testing.assert_array_equal(part.tokens.word_offsets, part.word_offsets)
 
 
 def test_a_draw_without_any_label_is_refused():
     data = made_data("token", sizes=(20, 4, 4))
     split = data.splits["train"]
-    split.word_starts[split.word_offsets[1] :] = -1  # but for the first sentence
+    split.word_places[split.word_offsets[1] :] = -1  # but for the first sentence
     orders = [np.random.default_rng([draw, _DRAW_STREAM]).permutation(20) for draw in range(10)]
     draw = next(draw for draw, order in enumerate(orders) if 0 not in order[:2])
     with pytest.raises(BadInput, match=rf"labelled words in the 2 examples of train that draw {draw} gives"):
@@ -158,12 +157,12 @@ def test_a_word_is_answered_for_by_its_first_or_its_last_sub_token():
     whole = data.splits["train"]
     assert data.at_words("first-token") is data
     assert made_data().at_words("last-token").metric  # texts have no words
-    splits = {}
-    for name, split in data.splits.items():
-        offsets = np.concatenate([[0], np.cumsum(split.features.lengths)])
-        ids, ends = np.zeros(offsets[-1], dtype=np.int32), split.word_starts - 1
-        tokens = Encoded(ids, offsets, split.word_starts, split.word_offsets, word_ends=ends)
-        splits[name] = dataclasses.replace(split, tokens=tokens)
+    splits = {
+        name: dataclasses.replace(
+            split, tokens=dataclasses.replace(split.tokens, word_ends=split.word_places - 1)
+        )
+        for name, split in data.splits.items()
+    }
     last = dataclasses.replace(data, splits=splits).at_words("last-token")
     examples = np.array([3, 5])
     ours = last.splits["train"].batch(examples, encoder(1), CPU)
@@ -171,4 +170,4 @@ def test_a_word_is_answered_for_by_its_first_or_its_last_sub_token():
     assert torch.equal(ours.words, theirs.words - 1)
     assert torch.equal(ours.labels, theirs.labels)
     part = last.view(10, 0).splits["train"]
-    np.testing.assert_array_equal(part.word_starts, part.tokens.word_ends)
+    np.testing.assert_array_equal(part.word_places, part.tokens.word_ends)

@@ -92,7 +92,7 @@ def pooled(split, state, words):
     if not words:
         return np.array([hidden[a + 1 : b - 1].mean(axis=0) for a, b in zip(starts, ends, strict=True)])
     counts = np.diff(split.word_offsets)
-    return hidden[np.repeat(starts, counts) + split.word_starts]
+    return hidden[np.repeat(starts, counts) + split.word_places]
 
 
 @pytest.mark.parametrize("batch_size", [7, 1000])

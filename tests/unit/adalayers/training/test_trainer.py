@@ -389,7 +389,7 @@ def test_batches_of_an_evaluation_are_bounded_by_tokens_and_change_no_prediction
 def test_words_lost_to_truncation_count_as_o(every):
     data = made_data("token")
     split = data.splits["validation"]
-    split.word_starts[::every] = -1
+    split.word_places[::every] = -1
     outcome = train(config(), data, seed=0, test=True)
     words = [*itertools.chain.from_iterable(outcome.predictions.query("split == 'val'")["prediction"])]
     assert len(words) == len(split.labels)
@@ -401,7 +401,7 @@ def test_sentences_without_labelled_words_do_not_take_part_in_training():
     data = made_data("token")
     split = data.splits["train"]
     empty = np.arange(len(split)) % 10 < 8
-    split.word_starts[np.repeat(empty, np.diff(split.word_offsets))] = -1
+    split.word_places[np.repeat(empty, np.diff(split.word_offsets))] = -1
     outcome = train(config(batch_size=4), data, seed=0, test=True)
     assert all(math.isfinite(row["train/loss"]) for row in outcome.history if "train/loss" in row)
     assert split.trainable.tolist() == np.flatnonzero(~empty).tolist()
