@@ -9,7 +9,6 @@ by name.
 
 from __future__ import annotations
 
-import dataclasses
 import functools
 import itertools
 import math
@@ -199,9 +198,8 @@ def of_second(predictions: np.ndarray, probabilities: np.ndarray) -> np.ndarray:
 def count_classes(answers: Answers) -> Counts:
     """Return how often each class is a label, its prediction, and both, of texts or of the words of sentences."""
     true, said = ([[text] if isinstance(text, str) else text for text in part] for part in answers[:2])
+    require_as_many(true, said)
     lengths = np.array([len(sentence) for sentence in true], dtype=int)
-    if lengths.tolist() != [len(sentence) for sentence in said]:
-        raise ValueError("the classes of a sentence are not as many as its words")
     words = [word for part in (true, said) for sentence in part for word in sentence]
     codes: dict[str, int] = {}
     numbers = np.array([codes.setdefault(word, len(codes)) for word in words], dtype=int)
@@ -234,12 +232,10 @@ def _count_entities(answers: Answers, only: str = "") -> Counts:
     codes: dict[Any, int] = {}
     rows = [codes.setdefault(pair, len(codes)) for pair in zip(*answers[:2], strict=True)]
     scheme = scheme_or_runs(answers.names or sorted({tag for tags in answers.labels for tag in tags}))
-    if only:
-        places = {tag: place for tag, place in scheme.places.items() if place[1] == only}
-        scheme = dataclasses.replace(scheme, places=places)
-    counts = entity_counts([true for true, _ in codes], [guess for _, guess in codes], scheme)
-    gold, predicted, hits = (count[rows][None].astype(np.float32) for count in counts)
-    return Counts(gold, predicted, hits, 1)
+    types: dict[str, int] = {}
+    counts = entity_counts([true for true, _ in codes], [guess for _, guess in codes], scheme, types)
+    meant = [number for name, number in types.items() if only in ("", name)]
+    return Counts(*(count[meant].sum(axis=0)[rows][None].astype(np.float32) for count in counts), n_labels=1)
 
 
 def _matthews(hits: np.ndarray, predicted: np.ndarray, gold: np.ndarray, n_labels: int) -> np.ndarray:
@@ -470,53 +466,51 @@ def token_scores(labels: Tags, predictions: Tags, scheme: Scheme) -> dict[str, f
         ValueError: If the two differ in length; it names the sentence.
     """
     types: dict[str, int] = {}
-    gold, predicted, matched = _compare(labels, predictions, scheme, types)
-    n_correct, n_gold, n_predicted = (
-        np.bincount(numbers, minlength=len(types))
-        for numbers in (gold.types[matched], gold.types, predicted.types)
-    )
+    gold, predicted, hits = (count.sum(axis=1) for count in entity_counts(labels, predictions, scheme, types))
+    n_gold, n_predicted, n_hits = (int(count.sum()) for count in (gold, predicted, hits))
     return {
-        "precision": len(matched) / max(len(predicted.types), 1),
-        "recall": len(matched) / max(len(gold.types), 1),
-        "f1": 2 * len(matched) / max(len(gold.types) + len(predicted.types), 1),
+        "precision": n_hits / max(n_predicted, 1),
+        "recall": n_hits / max(n_gold, 1),
+        "f1": 2 * n_hits / max(n_gold + n_predicted, 1),
     } | {
-        f"f1/{name}": float(2 * n_correct[number] / (n_gold[number] + n_predicted[number]))
+        f"f1/{name}": float(2 * hits[number] / (gold[number] + predicted[number]))
         for name, number in sorted(types.items())
-        if n_gold[number]
+        if gold[number]
     }
 
 
 def entity_counts(
-    labels: Tags, predictions: Tags, scheme: Scheme
+    labels: Tags, predictions: Tags, scheme: Scheme, types: dict[str, int]
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Return, each int64 [sentences], how many entities are in `labels`, in `predictions`, and in both.
+    """Return, each int64 [types, sentences], how many entities are in `labels`, in `predictions`, and in both.
 
-    The overall scores of `token_scores` follow from the sums.
+    The scores of `token_scores` follow from the sums. `types` as `entities` takes it.
     """
-    gold, predicted, matched = _compare(labels, predictions, scheme, {})
+    require_as_many(labels, predictions)
+    gold, predicted = entities(labels, scheme, types), entities(predictions, scheme, types)
+    in_gold, in_predicted = same_words(gold, predicted)
+    matched = in_gold[gold.types[in_gold] == predicted.types[in_predicted]]
     # Sentences lie end to end, an O before the first and after each.
     begins = np.cumsum([1, *(len(sentence) + 1 for sentence in labels)])
 
-    def per_sentence(starts: np.ndarray) -> np.ndarray:
-        return np.bincount(np.searchsorted(begins, starts, side="right") - 1, minlength=len(labels))
+    def counted(starts: np.ndarray, of_type: np.ndarray) -> np.ndarray:
+        cells = of_type * len(labels) + np.searchsorted(begins, starts, side="right") - 1
+        return np.bincount(cells, minlength=len(types) * len(labels)).reshape(len(types), len(labels))
 
-    return per_sentence(gold.starts), per_sentence(predicted.starts), per_sentence(gold.starts[matched])
+    return (
+        counted(gold.starts, gold.types),
+        counted(predicted.starts, predicted.types),
+        counted(gold.starts[matched], gold.types[matched]),
+    )
 
 
-def _compare(
-    labels: Tags, predictions: Tags, scheme: Scheme, types: dict[str, int]
-) -> tuple[Entities, Entities, np.ndarray]:
-    """Return the entities of both, and which of those of `labels` are in `predictions` too, as int64 indices."""
+def require_as_many(labels: Sequence[Any], predictions: Sequence[Any]) -> None:
+    """Raise `ValueError`, which names the sentence, where words have not one prediction each."""
     if len(labels) != len(predictions):
         raise ValueError(f"wanted predictions for {len(labels)} sentences, got them for {len(predictions)}")
-    for i, (sentence, predicted_tags) in enumerate(zip(labels, predictions, strict=True)):
-        if len(sentence) != len(predicted_tags):
-            raise ValueError(
-                f"sentence {i}: wanted {len(sentence)} predictions, one per label, got {len(predicted_tags)}"
-            )
-    gold, predicted = entities(labels, scheme, types), entities(predictions, scheme, types)
-    in_gold, in_predicted = same_words(gold, predicted)
-    return gold, predicted, in_gold[gold.types[in_gold] == predicted.types[in_predicted]]
+    for i, (wanted, came) in enumerate(zip(map(len, labels), map(len, predictions), strict=True)):
+        if wanted != came:
+            raise ValueError(f"sentence {i}: wanted {wanted} predictions, one per label, got {came}")
 
 
 def same_words(a: Entities, b: Entities) -> tuple[np.ndarray, np.ndarray]:

@@ -27,6 +27,7 @@ from adalayers.tasks.metrics import (
     class_scores,
     entities,
     of_second,
+    require_as_many,
     token_scores,
 )
 from adalayers.tasks.schemes import OUTSIDE, scheme_of, scheme_or_runs
@@ -289,8 +290,7 @@ class WordClassification(OfWords):
 
     def rescored(self, answers: Answers) -> dict[str, float]:
         """Return the scores of the words of all sentences; one that was cut away is wrong, and of no class."""
-        if list(map(len, answers.labels)) != list(map(len, answers.predictions)):
-            raise ValueError("wanted as many classes as words in each sentence")
+        require_as_many(*answers[:2])
         words, said = (list(itertools.chain.from_iterable(texts)) for texts in answers[:2])
         number = {name: i for i, name in enumerate(dict.fromkeys([*answers.names, *words]))}
         true, guessed = (np.array([number.get(word, len(number)) for word in of]) for of in (words, said))

@@ -93,7 +93,7 @@ def test_entity_counts_are_seqevals():
     short = [list(tags) for length in (1, 2, 3) for tags in itertools.product(TAGS, repeat=length)]
     labels = [*short, [], *random_sentences(TAGS, 40, 0)]
     predictions = [tags[::-1] for tags in labels]
-    counts = zip(*(count.tolist() for count in entity_counts(labels, predictions, IOB)), strict=True)
+    counts = zip(*(count.sum(axis=0) for count in entity_counts(labels, predictions, IOB, {})), strict=True)
     for sentence, predicted, count in zip(labels, predictions, counts, strict=True):
         gold, found = set(get_entities(sentence)), set(get_entities(predicted))
         assert count == (len(gold), len(found), len(gold & found))
@@ -153,12 +153,11 @@ def test_tags_without_prefix_are_runs():
     assert token_scores([["NOUN", "NOUN", "VERB"]], [["NOUN", "NOUN", "VERB"]], words)["f1/NOUN"] == 1.0
 
 
-@pytest.mark.parametrize("score", [token_scores, entity_counts])
-def test_lengths_that_differ_name_the_sentence(score):
+def test_lengths_that_differ_name_the_sentence():
     with pytest.raises(ValueError, match="sentence 1: wanted 2 predictions, one per label, got 1"):
-        score([["O"], ["O", "O"]], [["O"], ["O"]], IOB)
+        token_scores([["O"], ["O", "O"]], [["O"], ["O"]], IOB)
     with pytest.raises(ValueError, match="2 sentences, got them for 1"):
-        score([["O"], ["O"]], [["O"]], IOB)
+        token_scores([["O"], ["O"]], [["O"]], IOB)
 
 
 # Numbers

@@ -103,7 +103,7 @@ def test_scores_of_words_are_those_of_the_words_of_the_sentences_drawn(name):
 
 
 def test_classes_that_do_not_fit_the_words_are_refused():
-    with pytest.raises(ValueError, match="not as many as its words"):
+    with pytest.raises(ValueError, match="sentence 0: wanted"):
         collect(frame([("A", "B")], [("A",)]), metric("accuracy"), ("A", "B"))
 
 
