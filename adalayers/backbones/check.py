@@ -68,7 +68,13 @@ def _tried(config: Any) -> Family:
     generator = torch.Generator().manual_seed(0)
     ids = torch.randint(8, VOCABULARY, (len(LENGTHS), max(LENGTHS)), generator=generator)
     mask = (torch.arange(max(LENGTHS)) < torch.tensor(LENGTHS).unsqueeze(1)).long()
+    if list_of_layers(module, layers) is None:
+        raise BadInput("no list of its layers is found")
     final_norm = _final_norm(module, layers, ids, mask)
+    if final_norm is None:
+        raise BadInput(
+            "the last of its hidden states is neither the last layer's own nor that behind one norm"
+        )
     backbone = Backbone(
         module,
         streams=[Stream("encoder", layers, final_norm=bool(final_norm))],
@@ -124,11 +130,9 @@ def _same(a: Tensor, b: Tensor) -> bool:
     return bool((a - b).abs().max() <= STATE_TOLERANCE * a.abs().max())
 
 
-def _final_norm(module: nn.Module, layers: int, ids: Tensor, mask: Tensor) -> str:
-    """Return the name of the norm behind the last layer; "" where there is none."""
+def _final_norm(module: nn.Module, layers: int, ids: Tensor, mask: Tensor) -> str | None:
+    """Return the name of the norm behind the last layer; "" where there is none, None for something else there."""
     name = list_of_layers(module, layers)
-    if name is None:
-        raise BadInput("no list of its layers is found")
     with torch.no_grad(), _watched(module) as seen:
         given = module(input_ids=ids, attention_mask=mask, output_hidden_states=True, return_dict=True)
     last, own = given.hidden_states[-1], seen[f"{name}.{layers - 1}"][1]
@@ -137,7 +141,7 @@ def _final_norm(module: nn.Module, layers: int, ids: Tensor, mask: Tensor) -> st
     for submodule, (entered, left) in seen.items():
         if submodule and not submodule.startswith(name) and entered is own and torch.equal(left, last):
             return submodule
-    raise BadInput("the last of its hidden states is neither the last layer's own nor that behind one norm")
+    return None
 
 
 def last_state_problem(backbone: Backbone) -> str:
@@ -148,31 +152,15 @@ def last_state_problem(backbone: Backbone) -> str:
     """
     model: Any = backbone.model
     of_streams = [model] if len(backbone.streams) == 1 else [model.get_encoder(), model.get_decoder()]
-    names = {module: name for name, module in model.named_modules()}
-    whole = Backbone(
-        model,
-        streams=backbone.streams,
-        width=backbone.width,
-        family=backbone.family,
-        pad_id=backbone.pad_id,
-        start_id=backbone.start_id,
-    )
-    with _watched(model) as seen:
-        states = whole(torch.zeros(2, 2, dtype=torch.long), torch.tensor([[1, 1], [1, 0]]))
+    ids = torch.tensor([[1, 2]])
     for stream, module in zip(backbone.streams, of_streams, strict=True):
-        prefix = f"{names[module]}." if names[module] else ""
-        layers = list_of_layers(module, stream.layers)
-        if stream.final_norm:
-            name = f"{prefix}{backbone.family.final_norm}"
-        elif layers is not None:
-            name = f"{prefix}{layers}.{stream.layers - 1}"
-        else:  # all layers are one and the same
+        wanted = backbone.family.final_norm if stream.final_norm else ""
+        if list_of_layers(module, stream.layers) is None:  # all layers are one and the same
             continue
-        _, left = seen.get(name, (None, None))
-        last = states[stream.states()[stream.layers]]
-        # The second text is padded: what stands there means nothing.
-        if left is None or left.shape != last.shape or not _same(left[0], last[0]):
-            return f"that of the {stream.name} is not what {name} gives"
+        found = _final_norm(module, stream.layers, ids, torch.ones_like(ids))
+        if found != wanted:
+            lies = "nowhere that is known" if found is None else f"behind {found or 'the last layer'}"
+            return f"that of the {stream.name} lies {lies}, not behind {wanted or 'the last layer'}"
     return ""
 
 

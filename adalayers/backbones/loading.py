@@ -87,9 +87,9 @@ def _require_pass(backbone: Backbone, source: BackboneSource) -> None:
         f"wanted a backbone that reads tokens, {source.id!r} in {str(source.folder)!r} does not",
         "its config.json does not fit its weights: fix it, or fetch the model again",
     ):
-        if backbone.depth is not None:  # what lies behind the last layer is not read
-            backbone(torch.zeros(2, 2, dtype=torch.long), torch.tensor([[1, 1], [1, 0]]))
-        elif problem := last_state_problem(backbone):
+        backbone(torch.zeros(2, 2, dtype=torch.long), torch.tensor([[1, 1], [1, 0]]))
+        # Of a model without its last layers what lies behind them is not read.
+        if backbone.depth is None and (problem := last_state_problem(backbone)):
             raise BadInput(
                 f"wanted the last hidden states of {source.id!r} as {source.family!r} models have them, {problem}; "
                 "install the release of transformers that constraints.txt names, or tell us of it"

@@ -24,7 +24,8 @@ from adalayers.results.study_file import splits_in_words
 from adalayers.states import Shape, State, chosen_streams
 from adalayers.storage.cache_folder import default_cache
 from adalayers.storage.to_json import JsonObject
-from adalayers.tasks.task import Split, Task, label_bytes, load_task
+from adalayers.tasks.split import Split
+from adalayers.tasks.task import Task, label_bytes, load_task
 
 
 @dataclass(frozen=True)

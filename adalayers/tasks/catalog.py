@@ -88,8 +88,8 @@ CATALOG: dict[str, CatalogEntry] = {
         "universal-dependencies/universal_dependencies", "accuracy", "upos", by_config="treebank"
     ),
     "acceptability-demo": CatalogEntry(EMBEDDED, "matthews"),
-    "inference-demo": CatalogEntry(EMBEDDED, "accuracy"),
-    "similarity-demo": CatalogEntry(EMBEDDED, "pearson"),
-    "entities-demo": CatalogEntry(EMBEDDED, "f1"),
-    "word-classes-demo": CatalogEntry(EMBEDDED, "accuracy"),
+    "inference-demo": CatalogEntry(EMBEDDED, "accuracy", text=("first", "second")),
+    "similarity-demo": CatalogEntry(EMBEDDED, "pearson", text=("first", "second")),
+    "entities-demo": CatalogEntry(EMBEDDED, "f1", text="words"),
+    "word-classes-demo": CatalogEntry(EMBEDDED, "accuracy", text="words"),
 }

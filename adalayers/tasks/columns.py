@@ -13,7 +13,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from adalayers.errors import BadInput, unknown
-from adalayers.tasks.kind import LabelColumn, Labels, TaskKind
+from adalayers.tasks.kind import LabelColumn, TaskKind
+from adalayers.tasks.split import Split
 
 if TYPE_CHECKING:
     from adalayers.tasks.corpora import Corpus
@@ -31,14 +32,14 @@ class Labelled:
     """Inputs and labels as columns give them.
 
     Attributes:
-        examples: By role, inputs, labels, and the rows of the source that they are.
+        splits: By role.
         names: Of the classes.
         kind: The kind of task.
         columns: Of the texts, then of the labels.
         notes: What was left out, in words.
     """
 
-    examples: dict[str, tuple[list[Any], Labels, np.ndarray]]
+    splits: dict[str, Split]
     names: tuple[str, ...]
     kind: TaskKind
     columns: tuple[str, ...]
@@ -64,7 +65,7 @@ def labelled(
         label: Label column; None to infer it.
         fallback_names: Names, in order, of classes that are numbers without names.
         kinds: Kinds of which the columns may make the task one.
-        group: Column of groups, which is not inferred to be another.
+        group: Column of groups, which is not inferred to be another; a group has one number in all splits.
 
     Raises:
         BadInput: If columns, texts or labels are missing or do not fit.
@@ -82,8 +83,9 @@ def labelled(
     text, label, fitting = _columns(dataset, features, text, label, bool(fallback_names), kinds, likely)
     per_word = fitting[0].per_word
     unlabelled = _unlabelled_rows(train, label, dataset, per_word=per_word)
-    inputs: dict[str, tuple[list[Any], np.ndarray]] = {}
+    inputs: dict[str, tuple[list[Any], np.ndarray, np.ndarray | None]] = {}
     values: dict[str, list[Any]] = {}
+    numbers: dict[str, int] = {}
     notes = []
     for role, table in corpus.tables.splits.items():
         where = f"{corpus.titles[role]} of {dataset}"
@@ -133,43 +135,35 @@ def labelled(
                         f"wanted a tag per word in {where}, got {len(tags)} for {len(value)} words in "
                         f"{corpus.place(role, row)}; fix it"
                     )
-        inputs[role] = texts[0] if len(texts) == 1 else list(zip(*texts, strict=True)), index
+        pairs_or_texts = texts[0] if len(texts) == 1 else list(zip(*texts, strict=True))
+        groups = _groups(table, index, group, where, numbers) if group else None
+        inputs[role] = pairs_or_texts, index, groups
         values[role] = list(itertools.chain.from_iterable(rows)) if per_word else rows
     label_column = LabelColumn(f"column {label!r} of {dataset}", features[label], values, fallback_names)
     for kind in fitting:
         names, labels = kind.read_labels(label_column)
         if kind.fits(names):
             break
-    examples: dict[str, tuple[list[Any], Labels, np.ndarray]] = {}
-    for role, (texts, index) in inputs.items():
+    splits = {}
+    for role, (texts, index, groups) in inputs.items():
         ends = np.cumsum([len(words) for words in texts])[:-1]
-        examples[role] = texts, np.split(labels[role], ends) if per_word else labels[role], index
-    return Labelled(examples, names, kind, (*text, label), notes)
+        own = np.split(labels[role], ends) if per_word else labels[role]
+        splits[role] = Split(texts, own, index, groups)
+    return Labelled(splits, names, kind, (*text, label), notes)
 
 
-def groups(sources: Mapping[str, tuple[Any, np.ndarray]], column: str, dataset: str) -> dict[str, np.ndarray]:
-    """Return a number per value of a column, int64 [n] by role, the same for the same value in all splits.
-
-    Args:
-        sources: By role, its source split and the rows [n] that are used.
-        column: The column.
-        dataset: What messages call it.
+def _groups(table: Any, rows: np.ndarray, column: str, where: str, numbers: dict[str, int]) -> np.ndarray:
+    """Return a number per value of a column in some rows, int64 [n]; `numbers` are those of values, and grow.
 
     Raises:
-        BadInput: If a split lacks the column, or a row a value of it.
+        BadInput: If there is no such column, or a row has no value of it.
     """
-    numbers: dict[Any, int] = {}
-    found = {}
-    for role, (table, rows) in sources.items():
-        if column not in table.column_names:
-            raise unknown(f"column of {role} of {dataset}", column, table.column_names)
-        values = [str(value).strip() for value in _values(table.select(rows), column, dataset)]
-        if not {"", "None", "nan"}.isdisjoint(values):
-            raise BadInput(
-                f"wanted a value of {column!r} in every row of {role} of {dataset}, got none; fill it"
-            )
-        found[role] = np.array([numbers.setdefault(value, len(numbers)) for value in values])
-    return found
+    if column not in table.column_names:
+        raise unknown(f"column of {where}", column, table.column_names)
+    values = [str(value).strip() for value in _values(table.select(rows), column, where)]
+    if not {"", "None", "nan"}.isdisjoint(values):
+        raise BadInput(f"wanted a value of {column!r} in every row of {where}, got none; fill it")
+    return np.array([numbers.setdefault(value, len(numbers)) for value in values])
 
 
 def _unlabelled_rows(

@@ -10,7 +10,7 @@ from typing import Any
 from adalayers.errors import BadInput
 from adalayers.escaping import listed
 from adalayers.storage import hub
-from adalayers.tasks import files, tables
+from adalayers.tasks import embedded, files, tables
 from adalayers.tasks.files import Source, Wanted
 from adalayers.tasks.tables import Places, Tables
 
@@ -138,6 +138,8 @@ def read(name: DatasetName, data_dir: str | Path | None, splits: Sequence[str] =
 
     datasets.disable_progress_bars()
     asked = files.wanted(splits)
+    if name.source == EMBEDDED:
+        return _of_splits(name, embedded.read(name.name), "the package", asked)
     if name.folder is not None:
         return _read_folder(name, name.folder, asked)
     repository = name.id.rsplit("/", 1)[-1]

@@ -23,11 +23,12 @@ import numpy as np
 from adalayers.errors import BadInput, local_path, unknown
 from adalayers.escaping import listed
 from adalayers.storage import hub
-from adalayers.tasks import columns, corpora, embedded
+from adalayers.tasks import columns, corpora
 from adalayers.tasks.catalog import CATALOG
-from adalayers.tasks.corpora import EMBEDDED, CatalogEntry, Corpus, DatasetName
-from adalayers.tasks.kind import Gold, Inputs, Labels, TaskKind
+from adalayers.tasks.corpora import EMBEDDED, Corpus, DatasetName
+from adalayers.tasks.kind import Gold, TaskKind
 from adalayers.tasks.kinds import KINDS
+from adalayers.tasks.split import Split
 from adalayers.tasks.tables import Places
 
 VALIDATION_SHARE = 0.1
@@ -39,47 +40,6 @@ _SHORT_NAMES = {
     for identifier in (name, *entry.also, *([] if entry.source == EMBEDDED else [entry.source]))
 }
 """The name in the catalog by name or id, lower case."""
-
-
-@dataclass(frozen=True)
-class Split:
-    """Examples of one split.
-
-    Attributes:
-        inputs: n texts, n pairs of texts, or n lists of words.
-        labels: [n], or n arrays [words]; classes are int64, numbers float32.
-        index: int64 [n], the row of each example in the source split it came from.
-        groups: int64 [n], a number of those that belong together, the same in all splits; None where nothing says.
-    """
-
-    inputs: Inputs
-    labels: Labels
-    index: np.ndarray
-    groups: np.ndarray | None = None
-
-    def __len__(self) -> int:
-        return len(self.index)
-
-    @property
-    def offsets(self) -> np.ndarray | None:
-        """Where the labels of each example begin and end among all: int64 [n + 1]; None with one label each."""
-        if isinstance(self.labels, np.ndarray):
-            return None
-        return np.cumsum([0, *map(len, self.labels)])
-
-    @property
-    def flat_labels(self) -> np.ndarray:
-        """The labels end to end: [n], or those of all words."""
-        return self.labels if isinstance(self.labels, np.ndarray) else np.concatenate(self.labels)
-
-    def take(self, rows: np.ndarray) -> Split:
-        """Return the examples at `rows` [m] of this split, in that order."""
-        inputs: Any = [self.inputs[row] for row in rows]
-        labels = (
-            self.labels[rows] if isinstance(self.labels, np.ndarray) else [self.labels[row] for row in rows]
-        )
-        groups = None if self.groups is None else self.groups[rows]
-        return Split(inputs, labels, self.index[rows], groups)
 
 
 @dataclass(frozen=True)
@@ -269,16 +229,12 @@ def load_task(
             labels missing, a split empty, no such metric.
     """
     resolved = canonical(name, data_dir)
-    if resolved.source == EMBEDDED:
-        asked_for = text_column or label_column or group_column or " ".join(splits)
-        task, share = _embedded(resolved, asked_for), None
-    else:
-        corpus = corpora.read(resolved, data_dir, splits)
-        task, share = _from_corpus(resolved, corpus, text_column, label_column, group_column), corpus.share
+    corpus = corpora.read(resolved, data_dir, splits)
+    task = _from_corpus(resolved, corpus, text_column, label_column, group_column)
     whole, kind = task.splits, task.kind
     if "validation" not in whole:
         whole["train"], whole["validation"] = _set_validation_aside(
-            task.reading.path, whole["train"], kind, share or VALIDATION_SHARE
+            task.reading.path, whole["train"], kind, corpus.share or VALIDATION_SHARE
         )
     whole = {role: whole[role] for role in ("train", "validation", "test") if role in whole}
     sizes = {"train": train_examples, "validation": eval_examples, "test": test_examples}
@@ -307,19 +263,6 @@ def _group_notes(column: str | None, splits: Mapping[str, Split]) -> list[str]:
     ]
 
 
-def _embedded(name: DatasetName, asked: str) -> Task:
-    if asked:
-        raise BadInput(
-            f"wanted {asked!r} of {name.name}, which has no columns and files; leave out --text-column, "
-            "--label-column, --group-column and --splits"
-        )
-    examples, label_names, kind = embedded.read(name.name)
-    splits = {role: Split(*read, np.arange(len(read[0]))) for role, read in examples.items()}
-    reading = Reading("the package", {role: role for role in splits})
-    rows = {role: len(split) for role, split in splits.items()}
-    return _whole(name, splits, label_names, KINDS[kind], reading, rows, name.entry)
-
-
 def _from_corpus(
     name: DatasetName,
     corpus: Corpus,
@@ -327,54 +270,35 @@ def _from_corpus(
     label_column: str | None,
     group_column: str | None,
 ) -> Task:
-    entry = name.entry
-    raw, told = corpus.tables.splits, corpus.tables.columns
+    """Return a task of all that was read; its metric is that of the catalog's entry, if that is of these labels."""
+    entry, told = name.entry, corpus.tables.columns
     text: str | tuple[str, ...] = text_column or told[:1] or (entry.text if entry else ())
     if isinstance(text, str):
         pair = tuple(part.strip() for part in text.split(","))
-        text = pair if text not in raw["train"].column_names and len(pair) == 2 else (text,)
+        text = pair if text not in corpus.tables.splits["train"].column_names and len(pair) == 2 else (text,)
     label = label_column or (told[1] if told else entry.label if entry else None)
     own = entry if entry and label_column in (None, entry.label) else None
     read = columns.labelled(corpus, text, label, own.label_names if own else (), KINDS.values(), group_column)
     part = "a tenth" if corpus.share in (None, VALIDATION_SHARE) else f"{100 * corpus.share:g}%"
     roles = {"train": "", "validation": f"{part} of train"} | {
-        role: corpus.titles[role] for role in read.examples
+        role: corpus.titles[role] for role in read.splits
     }
     unlabelled = [f"{title} (no labels)" for role, title in corpus.titles.items() if role not in roles]
     notes = (*corpus.tables.notes, *read.notes)
-    reading = Reading(corpus.path, roles, (*unlabelled, *corpus.unused), read.columns, notes)
-    sources = {role: (raw[role], index) for role, (_, _, index) in read.examples.items()}
-    groups = columns.groups(sources, group_column, corpus.path) if group_column else {}
-    whole = {role: Split(*examples, groups.get(role)) for role, examples in read.examples.items()}
-    rows = {role: len(table) for role, table in raw.items()}
-    return replace(
-        _whole(name, whole, read.names, read.kind, reading, rows, own), places=corpus.tables.places
-    )
-
-
-def _whole(
-    name: DatasetName,
-    splits: dict[str, Split],
-    label_names: tuple[str, ...],
-    kind: TaskKind,
-    reading: Reading,
-    rows: Mapping[str, int],
-    entry: CatalogEntry | None,
-) -> Task:
-    """Return a task of all that was read; its metric is that of the entry, if the entry is of these labels."""
-    metric = entry.metric if entry else kind.default_metric
+    metric = own.metric if own else read.kind.default_metric
     return Task(
         name=name.name,
         source=name.source,
         revision=name.revision,
-        kind=kind,
-        label_names=label_names,
+        kind=read.kind,
+        label_names=read.names,
         metric=metric,
         default_metric=metric,
-        splits=splits,
+        splits=read.splits,
         fingerprint="",
-        reading=reading,
-        rows=rows,
+        reading=Reading(corpus.path, roles, (*unlabelled, *corpus.unused), read.columns, notes),
+        places=corpus.tables.places,
+        rows={role: len(table) for role, table in corpus.tables.splits.items()},
     )
 
 

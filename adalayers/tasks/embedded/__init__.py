@@ -6,31 +6,22 @@ import json
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 
-from adalayers.tasks.kind import Labels
-
-
-def read(name: str) -> tuple[dict[str, tuple[list[Any], Labels]], tuple[str, ...], str]:
-    """Read an embedded dataset.
-
-    Returns:
-        Inputs and labels by split: n texts, pairs of texts or lists of words; labels [n] of int64 (classes) or float32
-        (numbers), or n arrays [words]. Then the names of the classes, and the name of the kind of task.
-    """
+def read(name: str) -> dict[str, Any]:
+    """Return the splits of an embedded dataset, each a `datasets.Dataset`."""
+    import datasets
     import pyarrow.compute
     import pyarrow.parquet
 
     table = pyarrow.parquet.read_table(Path(__file__).with_name(f"{name}.parquet"))
-    columns = [column for column in table.column_names if column not in ("split", "label")]
-    splits: dict[str, tuple[list[Any], Labels]] = {}
+    features = datasets.Features.from_arrow_schema(table.drop_columns("split").schema.remove_metadata())
+    if names := json.loads(table.schema.metadata[b"label_names"]):
+        of_words = isinstance(features["label"], datasets.List)
+        classes = datasets.ClassLabel(names=names)
+        features["label"] = datasets.List(classes) if of_words else classes
+    splits = {}
     for split in ("train", "validation", "test"):
-        rows = table.filter(pyarrow.compute.field("split") == split)
-        texts = [rows[column].to_pylist() for column in columns]
-        labels = rows["label"].to_numpy()
-        splits[split] = (
-            texts[0] if len(texts) == 1 else list(zip(*texts, strict=True)),
-            [np.array(words) for words in labels] if labels.dtype == object else np.array(labels),
-        )
-    metadata = {key.decode(): json.loads(value) for key, value in table.schema.metadata.items()}
-    return splits, tuple(metadata["label_names"]), metadata["kind"]
+        rows = table.filter(pyarrow.compute.field("split") == split).drop_columns("split")
+        info = datasets.DatasetInfo(features=features)
+        splits[split] = datasets.Dataset(rows.replace_schema_metadata(), info=info)
+    return splits

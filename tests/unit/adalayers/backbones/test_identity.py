@@ -98,7 +98,8 @@ def test_a_final_norm_that_is_not_where_its_family_says_is_found(tmp_path, famil
     kind, norm = ("encoder", "embeddings.LayerNorm") if family == "bert" else ("decoder", "")
     streams = [Stream(kind, 2, final_norm=bool(norm))]
     wrong = Backbone(backbone.model, streams=streams, width=backbone.width, family=Family(kind, norm))
-    assert last_state_problem(wrong) == f"that of the {kind} is not what {norm or 'h.1'} gives"
+    where = ("behind the last layer", norm) if norm else ("behind ln_f", "the last layer")
+    assert last_state_problem(wrong) == "that of the {} lies {}, not behind {}".format(kind, *where)
 
 
 def test_files_that_are_no_part_of_it_change_nothing(folder, tmp_path):

@@ -719,8 +719,10 @@ def test_embedded_datasets_are_what_they_were(name, kind, metric, label_names, f
     assert load_task(name).fingerprint == fingerprint  # a caller may change what it got
 
 
-def test_the_embedded_have_no_columns():
-    with pytest.raises(BadInput, match="which has no columns"):
+def test_columns_of_the_embedded_are_named_where_another_is_asked_for():
+    with pytest.raises(
+        BadInput, match=r"unknown column of the package 'tags'.*\n?Its columns: words \(words\), lab"
+    ):
         load_task("entities-demo", label_column="tags")
 
 
@@ -751,7 +753,7 @@ def test_groups_stay_together_and_are_part_of_what_data_is(tmp_path):
     for column, message in (("autor", "author"), ("one", "wanted at least 10 groups in train")):
         with pytest.raises(BadInput, match=message):
             load_task(str(folder), text_column="text", label_column="label", group_column=column)
-    with pytest.raises(BadInput, match="leave out"):
+    with pytest.raises(BadInput, match="unknown column of train of the package 'author'"):
         load_task("acceptability-demo", group_column="author")
 
 
