@@ -354,7 +354,7 @@ def stored(
 
 
 def _damaged(folder: Path, source: BackboneSource, encoded: Encoded, precision: str) -> str | None:
-    return store.damage(folder, store_key(source, encoded, precision), source.states)
+    return store.damage(folder, store_key(source, encoded, precision))
 
 
 def _cannot_store(root: Path, error: OSError) -> CannotWrite:

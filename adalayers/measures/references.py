@@ -67,9 +67,8 @@ def _scored_splits(task: Task) -> list[str]:
 
 
 def _majority(task: Task, data: TrialData) -> Predicted:
-    """Return the most frequent label of train for all; of numbers their mean."""
-    labels = task.gold("train").labels
-    answer = labels.mean() if _numbers(labels) else np.bincount(labels).argmax()
+    """Return train's best constant answer for all: the most frequent label, of numbers their mean."""
+    answer = task.kind.constant(task.gold("train"))
     return {role: _certain(np.full_like(task.gold(role).labels, answer)) for role in _scored_splits(task)}
 
 
@@ -165,32 +164,26 @@ def _linear(task: Task, read: Mapping[str, tuple[Any, np.ndarray]], labels: np.n
     """
     from sklearn.linear_model import LogisticRegression, Ridge
 
-    numbers = _numbers(labels)
+    numbers = labels.dtype.kind == "f"
     if not numbers and len(np.unique(labels)) < 2:
         return None
-    best: tuple[float, Predicted] | None = None
-    for strength in STRENGTHS:
+
+    def predicted(strength: float) -> Predicted:
         model = Ridge(alpha=1 / strength) if numbers else LogisticRegression(C=strength, max_iter=200)
         model.fit(read["train"][0], labels)
-        predicted = {}
+        said = {}
         for role in _scored_splits(task):
-            gold = task.gold(role).labels
-            features, rows = read[role]
-            predictions, probabilities = _certain(
-                np.full_like(gold, task.kind.truncated_prediction(task.label_names))
-            )
-            predictions[rows] = model.predict(features)
+            cut, (features, rows) = task.kind.truncated_prediction(task.label_names), read[role]
+            said[role] = _certain(np.full_like(task.gold(role).labels, cut))
+            said[role][0][rows] = model.predict(features)
             if not numbers:
-                probabilities[rows] = model.predict_proba(features).max(axis=1)
-            predicted[role] = predictions, probabilities
-        score = task.kind.scores(task.gold("validation"), *predicted["validation"])[task.metric]
-        if best is None or score > best[0]:
-            best = score, predicted
-    return best[1] if best else None
+                said[role][1][rows] = model.predict_proba(features).max(axis=1)
+        return said
 
+    def score(said: Predicted) -> float:
+        return task.kind.scores(task.gold("validation"), *said["validation"])[task.metric]
 
-def _numbers(labels: np.ndarray) -> bool:
-    return labels.dtype.kind == "f"
+    return max(map(predicted, STRENGTHS), key=score)
 
 
 REFERENCES: dict[str, Callable[[Task, TrialData], Predicted | None]] = {

@@ -170,20 +170,17 @@ def find(root: Path) -> list[Source]:
 
 def require_whole(source: Source) -> None:
     """Raise `BadInput` where shards are missing, or there twice; one that is named alone is what was wanted."""
-    by_name: dict[str, list[re.Match[str]]] = {}
-    for file in source.files if source.name != source.files[0].name else ():
-        if shard := _SHARD.fullmatch(file.stem):
-            by_name.setdefault(shard["name"], []).append(shard)
-    for name, shards in by_name.items():
-        total = shards[0]["total"]
-        wanted = {f"{n:05d}-of-{total}" for n in range(int(total))}
-        there = [f"{shard['number']}-of-{shard['total']}" for shard in shards]
-        if len(there) != len(wanted) or {*there} != wanted:
-            raise BadInput(
-                f"wanted all {len(wanted)} files of {source.name}, each once, got {listed(there)} of {name}; add what "
-                "is missing, remove what is there twice, or read one alone with "
-                f"--splits {next(iter(roles_in(source.name)), 'train')}={source.files[0].name}"
-            )
+    named_alone = source.name == source.files[0].name
+    shards = [shard for file in source.files if (shard := _SHARD.fullmatch(file.stem)) and not named_alone]
+    totals = {shard["name"]: shard["total"] for shard in shards}
+    wanted = sorted(f"{name}-{i:05d}-of-{n}" for name, n in totals.items() for i in range(int(n)))
+    there = sorted(f"{shard['name']}-{shard['number']}-of-{shard['total']}" for shard in shards)
+    if there != wanted:
+        raise BadInput(
+            f"wanted all {len(wanted)} files of {source.name}, each once, got {listed(there)}; add what is missing, "
+            "remove what is there twice, or read one alone with "
+            f"--splits {next(iter(roles_in(source.name)), 'train')}={source.files[0].name}"
+        )
 
 
 def assign(

@@ -61,14 +61,8 @@ class Gold:
     offsets: np.ndarray | None = None
 
     def by_example(self, values: np.ndarray) -> list[np.ndarray]:
-        """Return values [items] as an array per example.
-
-        Raises:
-            ValueError: If an example is one item, or there is not one value per item.
-        """
-        if self.offsets is None or len(values) != self.offsets[-1]:
-            wanted = "the offsets of sentences" if self.offsets is None else f"{self.offsets[-1]} words"
-            raise ValueError(f"wanted {wanted}, got {len(values)} words")
+        """Return values [items], one of each word, as an array per example."""
+        assert self.offsets is not None
         return np.split(values, self.offsets[1:-1])
 
 
@@ -186,8 +180,13 @@ class TaskKind(ABC):
         return tuple(metric.name for metric in self.metrics)
 
     @abstractmethod
+    def constant(self, gold: Gold) -> float:
+        """Return the best answer to all items without reading them: a label, as predictions [items] have it."""
+
     def baseline(self, metric: str, gold: Gold) -> float:
-        """Return what the best constant answer scores."""
+        """Return what the best constant answer scores; 0 where it leaves a score undefined."""
+        answers = np.full_like(gold.labels, self.constant(gold))
+        return self.scores(gold, answers, np.ones(len(answers))).get(metric, 0.0)
 
     def class_weights(self, scheme: str, gold: Gold) -> list[float] | None:
         """Return a weight per label name for the loss, from the labels of train; None for equal weights.

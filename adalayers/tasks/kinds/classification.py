@@ -87,10 +87,9 @@ class Classification(TaskKind, ABC):
         best = outputs.softmax(dim=-1).max(dim=-1)
         return best.indices, best.values
 
-    def baseline(self, metric: str, gold: Gold) -> float:
-        """Return what always answering the most frequent class scores; 0 where it leaves a score undefined."""
-        most_frequent = np.full_like(gold.labels, np.bincount(gold.labels).argmax())
-        return self.scores(gold, most_frequent, np.ones(len(gold.labels))).get(metric, 0.0)
+    def constant(self, gold: Gold) -> float:
+        """Return the most frequent class."""
+        return int(np.bincount(gold.labels).argmax())
 
     def describe_labels(self, gold: Gold) -> dict[str, float]:
         """Return how often each class occurs."""

@@ -80,20 +80,3 @@ def test_no_id_of_padding_where_nothing_counts_from_it(world, folder):
     says(folder, pad_token_id=None)
     prepared = prepare(DataRequest(str(folder), str(world["dataset"]), max_length=16))
     assert load(prepared.source).pad_id == 0
-
-
-@pytest.mark.parametrize(
-    "index",
-    [
-        "",
-        "[" * 100_000,
-        '{"weight_map": {"a": 1}}',
-        '{"weight_map": {"a": "missing.safetensors"}}',
-        '{"weight_map": {"a": "../model.safetensors"}}',
-    ],
-)
-def test_a_broken_index_of_weights(folder, index):
-    (folder / pretrained.WEIGHTS_FILE).rename(folder / "model-00001-of-00001.safetensors")
-    (folder / "model.safetensors.index.json").write_text(index)
-    with pytest.raises(BadInput, match="holds none that are complete"):
-        resolve(str(folder))

@@ -158,17 +158,22 @@ def test_what_configs_name_beside_the_folder_is_not_read(folder, tmp_path):
     assert not (tmp_path / "ran").exists()
 
 
+SHARDS = [
+    *("../other.safetensors", "/tmp/other.safetensors", "../model.safetensors", "missing.safetensors"),
+    *("pytorch_model.bin", "a/b.safetensors", "x.bin", 3),
+]
+
+
 @pytest.mark.parametrize(
-    "shard",
-    ["../other.safetensors", "/tmp/other.safetensors", "pytorch_model.bin", "a/b.safetensors", "x.bin", 3],
+    "index", ["", "[" * 100_000, *(json.dumps({"weight_map": {"a": shard}}) for shard in SHARDS)]
 )
-def test_an_index_names_safetensors_of_the_folder_alone(folder, tmp_path, shard):
+def test_an_index_names_safetensors_of_the_folder_alone(folder, tmp_path, index):
     other_weights(folder, "../other.safetensors")
-    (folder / pretrained.WEIGHTS_FILE).unlink()
+    (folder / pretrained.WEIGHTS_FILE).rename(folder / "model-00001-of-00001.safetensors")
     for name in ("pytorch_model.bin", "x.bin"):
         with (folder / name).open("wb") as file:
             pickle.dump(Bomb(tmp_path / "unpickled"), file)
-    (folder / "model.safetensors.index.json").write_text(json.dumps({"weight_map": {"a": shard}}))
+    (folder / "model.safetensors.index.json").write_text(index)
     with pytest.raises(BadInput, match="holds none that are complete; other formats are not read"):
         resolve(str(folder))
     assert not (tmp_path / "unpickled").exists()

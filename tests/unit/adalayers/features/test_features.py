@@ -162,32 +162,30 @@ def test_a_started_store_that_was_changed_is_begun_again(
     assert len(done) == len(batches), "rows that could not be trusted were kept"
 
 
-@pytest.mark.parametrize("file", ["encoder_01.npy", "starts.npy", "meta.json"])
-def test_a_damaged_store_is_computed_again(source, encoded, tmp_path, capsys, file):
+@pytest.mark.parametrize(
+    "change",
+    [
+        *("encoder_01.npy", "starts.npy", META),  # of which a bit is turned
+        *({"stored_as": "bfloat16"}, {"stored_as": None}, {"width": 16}, None),  # in what is said of it
+    ],
+)
+def test_a_damaged_store_is_computed_again(source, encoded, tmp_path, capsys, change):
     features = make(tmp_path, source, encoded)
     before = features.read(np.arange(5), encoder(0, 1, 2), CPU)
-    damaged = bytearray((features.folder / file).read_bytes())
-    damaged[-20] ^= 1
-    (features.folder / file).write_bytes(damaged)
+    if isinstance(change, str):
+        damaged = bytearray((features.folder / change).read_bytes())
+        damaged[-20] ^= 1
+        (features.folder / change).write_bytes(damaged)
+    else:
+        meta = json.loads((features.folder / META).read_text()) | (change or {})
+        kept = [] if change is None else {name: value for name, value in meta.items() if value is not None}
+        (features.folder / META).write_text(json.dumps(kept))
+        with pytest.raises(BadInput, match="wanted a whole store"):
+            StoredFeatures(features.folder)
     again = make(tmp_path, source, encoded)
     assert "computed again" in capsys.readouterr().err
     for state, values in again.read(np.arange(5), encoder(0, 1, 2), CPU).items():
         assert torch.equal(values, before[state])
-
-
-@pytest.mark.parametrize("change", [{"stored_as": "bfloat16"}, {"stored_as": None}, {"width": 16}, None])
-def test_a_store_whose_description_was_changed_is_computed_again(source, encoded, tmp_path, capsys, change):
-    features = make(tmp_path, source, encoded)
-    before = features.read(np.arange(5), encoder(1), CPU)[STATE_1]
-    path = features.folder / META
-    meta = json.loads(path.read_text()) | (change or {})
-    kept = [] if change is None else {name: value for name, value in meta.items() if value is not None}
-    path.write_text(json.dumps(kept))
-    with pytest.raises(BadInput, match="wanted a whole store"):
-        StoredFeatures(features.folder)
-    again = make(tmp_path, source, encoded)
-    assert "computed again" in capsys.readouterr().err
-    assert torch.equal(again.read(np.arange(5), encoder(1), CPU)[STATE_1], before)
 
 
 def test_a_store_under_anothers_name_is_not_taken_for_it(source, encoded, tmp_path, capsys):

@@ -4,8 +4,6 @@ import numpy as np
 import pandas as pd
 import pytest
 from datasets import ClassLabel, Dataset, DatasetDict, Features, Value
-from seqeval.metrics import f1_score
-from seqeval.scheme import IOBES
 from sklearn.metrics import f1_score as sklearn_f1
 
 from adalayers.command.estimate import data_line, task_line
@@ -126,41 +124,6 @@ def sentences(folder, **splits):
         words = [[f"{split}{i}{j}" for j in range(len(row))] for i, row in enumerate(tags)]
         pd.DataFrame({"words": words, "tags": tags}).to_parquet(folder / f"{split}.parquet")
     return str(folder)
-
-
-SPELLINGS = {
-    "IOB2": ("B-X|I-X|O|B-Y", "B-X|O|O|B-Y", {}),
-    "IOB1": ("I-X|B-X|O|I-Y", "I-X|I-X|O|I-Y", {}),
-    "suffix": ("X-B|X-I|O|Y-B", "X-B|O|O|Y-B", {}),
-    "blanks": ("B a b|I a b|O|B c", "B a b|O|O|B c", {}),
-    "blanks in types": ("B-a b|I-a b|O|B-c", "B-a b|O|O|B-c", {}),
-    "empty outside": ("B-X|I-X||B-Y", "B-X|||B-Y", {}),
-    "BMES": ("B-X|M-X|E-X|O|S-Y", "B-X|E-X|E-X|O|S-Y", {"M": "I"}),
-    "bilou": ("b/x|i/x|l/x|o|u/y", "b/x|l/x|l/x|o|u/y", {"l": "e", "u": "s"}),
-}
-
-
-@pytest.mark.parametrize(("true", "said", "renamed"), SPELLINGS.values(), ids=SPELLINGS)
-def test_entities_are_scored_as_seqeval_does_with_the_usual_spelling(tmp_path, true, said, renamed):
-    folder = sentences(tmp_path, train=[true, said] * 3, validation=[true], test=[true])
-    task = load_task(folder, **WORDS)
-    assert task.kind.name == "token"
-    gold = task.gold("test")
-    predicted = np.array([task.label_names.index(tag) for tag in said.split("|")])
-
-    def usual(tags: str) -> list[str]:
-        spelt = []
-        for tag in tags.split("|"):
-            letter, name = (tag[-1], tag[:-2]) if tag.endswith(("-B", "-I")) else (tag[:1], tag[2:])
-            spelt.append(f"{renamed.get(letter, letter)}-{name}".upper() if name else "O")
-        return spelt
-
-    mode = {"mode": "strict", "scheme": IOBES} if renamed else {}
-    wanted = f1_score([usual(true)], [usual(said)], **mode)
-    assert 0 < wanted < 1
-    assert task.kind.scores(gold, predicted)["f1"] == pytest.approx(wanted)
-    assert task.kind.scores(gold, gold.labels)["f1"] == 1.0
-    assert task.baseline("test") < 1
 
 
 def test_tags_of_all_splits_make_the_scheme_and_those_of_test_alone_are_said(tmp_path):

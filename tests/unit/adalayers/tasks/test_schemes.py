@@ -37,6 +37,8 @@ READ = {
     ("B-PER ", " I-PER", "O"): ("IOB", ("PER",), ("O",)),
     # Types that look like something else
     ("O", *spelt("BI", "{0}-{1}", "work-of-art", "day")): ("IOB", ("day", "work-of-art"), ("O",)),
+    ("O", *spelt("BI", "{0}-{1}", "a b", "c")): ("IOB", ("a b", "c"), ("O",)),
+    ("O", *spelt("BI", "{0} {1}", "a b", "c")): ("IOB", ("a b", "c"), ("O",)),
     ("O", *spelt("BI", "{0}-{1}", "B")): ("IOB", ("B",), ("O",)),
     ("O", *spelt("BI", "{0}-{1}", "S", "I")): ("IOB", ("I", "S"), ("O",)),
     ("O", *spelt("BI", "{0}-{1}", "S-1")): ("IOB", ("S-1",), ("O",)),

@@ -94,7 +94,7 @@ def test_rows_of_sentences():
     rows = KINDS["token"].prediction_columns(gold, np.array([0, 2, 0]), np.array([0.5, 1.0, 0.25]))
     labels, said = [("B-X", "I-X"), (), ("O",)], [("O", "I-X"), (), ("O",)]
     assert rows == {"label": labels, "prediction": said, "score": [0.75, 1.0, 0.25]}
-    with pytest.raises(ValueError, match="wanted 3 words, got 2"):
+    with pytest.raises(ValueError, match="sentence 2: wanted 1 predictions, one per label, got 0"):
         KINDS["token"].scores(gold, np.array([0, 2]))
 
 
