@@ -133,6 +133,7 @@ def _same(a: Tensor, b: Tensor) -> bool:
 def _final_norm(module: nn.Module, layers: int, ids: Tensor, mask: Tensor) -> str | None:
     """Return the name of the norm behind the last layer; "" where there is none, None for something else there."""
     name = list_of_layers(module, layers)
+    assert name is not None
     with torch.no_grad(), _watched(module) as seen:
         given = module(input_ids=ids, attention_mask=mask, output_hidden_states=True, return_dict=True)
     last, own = given.hidden_states[-1], seen[f"{name}.{layers - 1}"][1]

@@ -235,7 +235,8 @@ def _count_entities(answers: Answers, only: str = "") -> Counts:
     types: dict[str, int] = {}
     counts = entity_counts([true for true, _ in codes], [guess for _, guess in codes], scheme, types)
     meant = [number for name, number in types.items() if only in ("", name)]
-    return Counts(*(count[meant].sum(axis=0)[rows][None].astype(np.float32) for count in counts), n_labels=1)
+    gold, predicted, hits = (count[meant].sum(axis=0)[rows][None].astype(np.float32) for count in counts)
+    return Counts(gold, predicted, hits, 1)
 
 
 def _matthews(hits: np.ndarray, predicted: np.ndarray, gold: np.ndarray, n_labels: int) -> np.ndarray:
