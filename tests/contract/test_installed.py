@@ -106,7 +106,7 @@ def test_a_study_of_another_package_is_trained_written_and_reported(environment,
         )
     (thesis / "random.py").write_text("raise RuntimeError('the thesis has a random of its own')")
     made = world(environment / "world")
-    results = environment / "results"
+    results = environment / "Jürgen's"
     results.mkdir()
     (results / "mlflow.db").write_bytes(empty_database.read_bytes())
     few = ("--trials", "0", "--seeds", "1", "--epochs", "1", "--max-concurrent", "1")
