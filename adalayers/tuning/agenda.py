@@ -7,10 +7,10 @@ is rebuilt from the record, so a study that was stopped, or is given more trials
 from __future__ import annotations
 
 import dataclasses
+import functools
 import itertools
 import logging
 from collections.abc import Callable, Collection, Iterator, Sequence
-from dataclasses import dataclass
 
 from adalayers.comparisons import PlannedArm, crossing
 from adalayers.config import TrialConfig
@@ -26,14 +26,6 @@ from adalayers.tuning.rates import RateTrials
 from adalayers.tuning.search import Search
 
 logger = logging.getLogger(__name__)
-
-
-@dataclass
-class _Confirmations:
-    """Confirmed trials: how many there are when the study is done, and the ids of those that have not ended."""
-
-    total: int
-    pending: set[str]
 
 
 class Agenda:
@@ -65,24 +57,28 @@ class Agenda:
         take: Callable[[TrialJob], bool] = lambda job: False,
     ):
         self.plan, self.record = plan, record
-        self.shape, self._provenance = data.shape, data.provenance
+        self.shape, provenance = data.shape, data.provenance
         self.trials, self.seeds, self.seed = request.trials, request.seeds, request.seed
-        self._ids: dict[tuple[TrialConfig, int], str] = {}
+        self._seeds = range(self.seed + 1, self.seed + self.seeds + 1)
+
+        @functools.cache
+        def identify(config: TrialConfig, seed: int) -> str:
+            return trial_id(config, self.shape, seed, provenance)
+
+        self._identify = identify
         # Where arms are to be confirmed as tuned alone, they join once the searches have ended.
         self.arms = [] if self.tuned_only else list(plan.arms)
         self._rates = RateTrials(
             plan.arms,
             request.rates,
             record,
-            self._identity,
+            identify,
             seed=request.seed,
-            confirmed_with=self._seeds(),
+            confirmed_with=self._seeds,
             shape=self.shape,
         )
         self.dropped = list(plan.dropped)
-        self.searches = [
-            Search(planned, record, self._identity, request, self.shape) for planned in plan.searches
-        ]
+        self.searches = [Search(planned, record, identify, request, self.shape) for planned in plan.searches]
         self._queues: list[RateTrials | Search] = [self._rates, *self.searches]
         self._begun: set[str] = set()
         self._running: set[str] = set()
@@ -91,12 +87,10 @@ class Agenda:
         self._earlier = [analysis for run in before.runs.history for analysis in run.analyses]
         self._analyses: list[InterimAnalysis] = []
         self._error = planned_error(crossed=self._crossed(factors))
-        self._wanted: frozenset[str] | None = None
-        self._confirmations_counted: _Confirmations | None = None
         self._best_known = self._rates_known = False
+        self._arms_changed()
         if not self._rates.under_way:
             self._settle_rates()
-        self._confirmations = self._confirm()
         if self._rates_known and all(search.complete for search in self.searches):
             self._settle_best()
 
@@ -112,21 +106,13 @@ class Agenda:
     def total(self) -> int:
         """Return the number of trials that the study has when it is done, as known now."""
         searched = sum(queue.size for queue in self._queues)
-        return searched + self._counted().total + self._best_left()
+        return searched + sum(1 for _ in self._confirmed_trials(ended=True)) + self._best_left()
 
     def remaining(self) -> int:
         """Return how many of them have not ended."""
         searched = sum(queue.remaining() for queue in self._queues)
-        return searched + len(self._counted().pending) + self._best_left()
-
-    def _counted(self) -> _Confirmations:
-        """Return the counts of confirmed trials, made again where arms or what they need have changed."""
-        if self._confirmations_counted is None:
-            every = [identity for identity, _, _ in self._confirmations_left(finished=True)]
-            needed = (identity for identity, _, _ in self._confirmations_left())
-            left = {identity for identity in needed if not self.record.ended(identity)}
-            self._confirmations_counted = _Confirmations(len(every), left)
-        return self._confirmations_counted
+        left = sum(not self.record.ended(identity) for identity, _, _ in self._confirmed_trials())
+        return searched + left + self._best_left()
 
     def _best_left(self) -> int:
         """Return how many trials the arms that searches will give have, while these are not known."""
@@ -139,8 +125,6 @@ class Agenda:
         if isinstance(job, TrialJob):
             self._begun.add(job.trial_id)
             self._running.add(job.trial_id)
-            if job.stage == "confirm":  # one that failed in an earlier run had ended
-                self._counted().pending.add(job.trial_id)
         return job
 
     def next_group(self, most: int, *, across_seeds: bool = False) -> list[TrialJob] | str:
@@ -184,7 +168,6 @@ class Agenda:
             status: As in `trials.csv`.
         """
         self._running.discard(trial_id)
-        self._counted().pending.discard(trial_id)
         for queue in self._queues:
             queue.ended(trial_id, status)
 
@@ -195,13 +178,11 @@ class Agenda:
             if self._rates.under_way:
                 return "wait"
             self._settle_rates()
-            self._confirmations = self._confirm()
         if self._undecided is not None and self._last and not self._best_known:
             # Which arms of an analysed study need seeds is known once the searches' best is.
             if any(search.under_way for search in self.searches):
                 return "wait"
             self._settle_best()
-            self._confirmations = self._confirm()
         while (job := next(self._confirmations, None)) is None:
             if not self._best_known:
                 if any(search.under_way for search in self.searches):
@@ -213,12 +194,20 @@ class Agenda:
                 return "wait"
             else:
                 self._analyses.append(analysis)
-                self._wanted = self._confirmations_counted = None
-            self._confirmations = self._confirm()
+                self._arms_changed()
         return job
 
+    def _arms_changed(self) -> None:
+        """Let arms, and which of them need seeds, be looked at again."""
+        self._wanted: frozenset[str] | None = None
+        # Seed by seed: a study that is cut short has whole blocks of paired arms.
+        self._planned = [
+            (self._identify(arm.config, seed), arm, seed) for seed in self._seeds for arm in self.arms
+        ]
+        self._confirmations = self._confirm()
+
     def _confirm(self) -> Iterator[TrialJob]:
-        for identity, arm, seed in self._confirmations_left(self._block()):
+        for identity, arm, seed in self._confirmed_trials(self._block()):
             if identity in self._begun or self.record.finished(identity):
                 continue
             job = TrialJob(
@@ -227,27 +216,22 @@ class Agenda:
                 arm=arm.name,
                 seed=seed,
                 config=arm.config,
-                work=self.record.work(identity).address,
                 variants=tuple(self.plan.variants),
             )
-            if self._take(job):
-                self._counted().pending.discard(identity)
-            else:
+            if not self._take(job):
                 yield job
 
-    def _confirmations_left(
-        self, most: int | None = None, *, finished: bool = False
+    def _confirmed_trials(
+        self, most: int | None = None, *, ended: bool = False
     ) -> Iterator[tuple[str, ConfirmedArm, int]]:
         """Yield id, arm and seed of the trials of the arms that need seeds, up to `most` seeds or all.
 
-        finished: those of other arms too, where they have ended
+        ended: those of other arms too, where they have ended
         """
-        # Seed by seed: a study that is cut short has whole blocks of paired arms.
-        for seed in self._seeds()[: self.seeds if most is None else most]:
-            for arm in self.arms.copy():
-                identity = self._identity(arm.config, seed)
-                if self._needs(arm) or (finished and self.record.ended(identity)):
-                    yield identity, arm, seed
+        wanted = self._wanted_arms()
+        for identity, arm, seed in self._planned[: None if most is None else most * len(self.arms)]:
+            if wanted is None or arm.name in wanted or (ended and self.record.ended(identity)):
+                yield identity, arm, seed
 
     # Analyses
 
@@ -266,8 +250,8 @@ class Agenda:
         while (analysis := self._next_analysis(made)) and self._brings(analysis, made):
             if self._undecided is not None and analysis.after > self._last and not self._wanted_arms():
                 break  # the study has ended before it
-            left = self._confirmations_left(analysis.after)
-            if not all(self.record.ended(identity) for identity, _, _ in left):
+            before = self._confirmed_trials(analysis.after)
+            if not all(self.record.ended(identity) for identity, _, _ in before):
                 break
             made.append(analysis)
         return made
@@ -321,10 +305,6 @@ class Agenda:
         analysis = self._next_analysis()
         return analysis.after if analysis else self.seeds
 
-    def _needs(self, arm: ConfirmedArm) -> bool:
-        wanted = self._wanted_arms()
-        return wanted is None or arm.name in wanted
-
     def _wanted_arms(self) -> frozenset[str] | None:
         """Return the arms that need more seeds; None: all."""
         if self._undecided is None:
@@ -332,7 +312,7 @@ class Agenda:
         if self._wanted is None:
             if not self._last or not self._best_known:
                 return frozenset(arm.name for arm in self.arms)
-            self._wanted, self._confirmations_counted = frozenset(self._undecided()), None
+            self._wanted = frozenset(self._undecided())
             if self._begun and (decided := {arm.name for arm in self.arms} - self._wanted):
                 logger.info(
                     f"decided after {self._last} seeds, no more trials of: {', '.join(sorted(decided))}"
@@ -341,35 +321,33 @@ class Agenda:
 
     def _settle_rates(self) -> None:
         """Give the arms the rates that they keep, once all have been tried; equal ones are one from here on."""
-        self._rates_known, self._wanted, self._confirmations_counted = True, None, None
+        self._rates_known = True
         arms, self.arms = self.arms, []
         for arm in arms:
             merge(self.arms, dataclasses.replace(arm, config=self._rates.chosen(arm)), self.shape)
+        self._arms_changed()
 
     def _settle_best(self) -> None:
         """Add what the searches found best to the arms, once all have ended."""
-        self._best_known, self._wanted, self._confirmations_counted = True, None, None
+        self._best_known = True
         for search in self.searches if self.trials else ():
             config = search.best()
             if config is None:
                 self.dropped.append((search.planned.becomes, "no trial of the search completed"))
             else:
-                arm = ConfirmedArm(
-                    self._name(search, config),
-                    search.planned.role,
-                    config,
-                    tunes=(search.planned.name,) if search.planned.name else (),
-                )
+                tunes = (search.name,) if search.name else ()
+                name = self._name(search.planned.becomes, tunes, config)
+                arm = ConfirmedArm(name, search.planned.role, config, tunes=tunes)
                 merged = merge(self.arms, arm, self.shape)
                 if merged != arm.name and self._begun:  # else no larger total has been said
                     logger.info(f"the search's best has the settings of {merged}: {self.seeds} trials fewer")
+        self._arms_changed()
 
-    def _name(self, search: Search, config: TrialConfig) -> str:
+    def _name(self, name: str, tunes: tuple[str, ...], config: TrialConfig) -> str:
         """Return what the best of a search is called; one that changed as the search grew gets a name of its own."""
-        name, tunes = search.planned.becomes, (search.planned.name,) if search.planned.name else ()
         names = {name, *(arm.name for arm in self.earlier_bests() if arm.tunes[:1] == tunes)}
         earlier = [row for row in self._confirmed() if row.arm in names]
-        own = {self._identity(config, seed) for seed in self._seeds()}
+        own = {self._identify(config, seed) for seed in self._seeds}
         same = [row.arm for row in earlier if row.trial_id in own]
         if same or not earlier:
             return same[0] if same else name
@@ -386,14 +364,6 @@ class Agenda:
 
     def _confirmed(self) -> list[TrialRow]:
         return [row for row in self.record.rows.values() if row.stage == "confirm"]
-
-    def _seeds(self) -> range:
-        return range(self.seed + 1, self.seed + self.seeds + 1)
-
-    def _identity(self, config: TrialConfig, seed: int) -> str:
-        if (config, seed) not in self._ids:  # each is asked for again whenever a trial ends
-            self._ids[config, seed] = trial_id(config, self.shape, seed, self._provenance)
-        return self._ids[config, seed]
 
     def row(self, job: TrialJob, group: str = "") -> TrialRow:
         """Return what is known of a trial before it runs; `group`: the one that it runs in, if any."""

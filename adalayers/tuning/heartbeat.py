@@ -9,18 +9,16 @@ from __future__ import annotations
 
 import logging
 import os
-import threading
 import time
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager, suppress
+from collections import Counter
+from contextlib import suppress
 from typing import Any
 
 import ray
-from ray.actor import ActorHandle
 from ray.tune import Callback
 
 from adalayers.console.progress import duration
-from adalayers.errors import BadInput
+from adalayers.errors import BadInput, Unreachable
 from adalayers.storage.folder import Folder
 from adalayers.tuning import ray_private
 from adalayers.tuning.job import TrialJob
@@ -63,73 +61,56 @@ class Heartbeat:
 class Watch(Callback):
     """Reads the running trials' heartbeats, and kills the workers of those that have stopped, or never began.
 
-    Tune tells it of each trial's start.
+    Tune tells it of each of its steps, ten times a second and more.
 
     Args:
-        running: returns trial id -> its work folder, of the trials that run now.
         hang_minutes: without a new heartbeat, after which a worker is killed.
 
     Attributes:
         killed: trial id -> how often its worker was killed.
     """
 
-    def __init__(self, running: Callable[[], Mapping[str, Folder]], hang_minutes: float):
-        self._running, self._hang_minutes = running, hang_minutes
-        self._workers: dict[str, ActorHandle] = {}
-        self._last: dict[str, tuple[Any, float]] = {}
-        self.killed: dict[str, int] = {}
+    def __init__(self, hang_minutes: float):
+        self._hang_minutes, self._checked = hang_minutes, -float("inf")
+        self._last: dict[str, tuple[Any, Any, float]] = {}  # trial -> worker, heartbeat, since when
+        self._said = False
+        self.killed: Counter[str] = Counter()
 
-    @contextmanager
-    def watching(self) -> Iterator[None]:
-        """Check again and again, in a thread, until the block has ended."""
-        ended = threading.Event()
-
-        def watch() -> None:
-            while not ended.wait(heartbeat_seconds(self._hang_minutes)):
-                try:
-                    self.check()
-                except Exception as error:  # one failed check shall not end the watch over a study of days
-                    logger.warning(
-                        f"could not read the heartbeats this time ({type(error).__name__}: {error})"
-                    )
-
-        threading.Thread(target=watch, name="adalayers-heartbeats", daemon=True).start()
-        try:
-            yield
-        finally:
-            ended.set()
-
-    def on_trial_start(self, iteration: int, trials: list[Any], trial: Any, **info: Any) -> None:
-        """Note the worker of a trial that begins, or goes on in another one."""
-        job: TrialJob = trial.config["jobs"][0]  # the first of a group stands for it
-        worker = ray_private.worker_of(trial)
-        if worker is None:
-            logger.warning(
-                f"this release of Ray does not say who runs trial {job.trial_id}: --hang-minutes is not kept"
-            )
+    def on_step_end(self, iteration: int, trials: list[Any], **info: Any) -> None:
+        """Look at the trials that run, now and then, by this machine's clock: others may differ."""
+        now = time.monotonic()
+        if now - self._checked < heartbeat_seconds(self._hang_minutes):
             return
-        self._workers[job.trial_id] = worker
-        self._last[job.trial_id] = None, time.monotonic()
+        self._checked = now
+        running = [trial for trial in trials if trial.status == "RUNNING"]
+        try:
+            # The first of a group stands for it.
+            self._last = dict(self._check(trial, trial.config["jobs"][0], now) for trial in running)
+        except Unreachable as error:  # that shall not end a study of days
+            logger.warning(f"could not read the heartbeats this time ({error})")
+
+    def _check(self, trial: Any, job: TrialJob, now: float) -> tuple[str, tuple[Any, Any, float]]:
+        """Kill the worker of a trial without a new heartbeat for too long; return what is known of it now."""
+        worker = ray_private.worker_of(trial)
+        if worker is None and not self._said:
+            self._said = True
+            logger.warning("this release of Ray does not say who runs a trial: --hang-minutes is not kept")
+        try:
+            heartbeat = Folder(job.work).read_json(HEARTBEAT)
+        except Unreachable:
+            raise
+        except (OSError, ValueError):  # none yet, or being written
+            heartbeat = None
+        before, last, since = self._last.get(job.trial_id, (None, None, now))
+        if worker is None or worker != before or heartbeat not in (None, last):
+            since = now
+        elif now - since > 60 * self._hang_minutes:
+            self.killed[job.trial_id] += 1
+            minutes = duration(60 * self._hang_minutes)
+            logger.warning(f"trial {job.trial_id} has made no progress for {minutes}: its worker is killed")
+            ray.kill(worker)
+            since = now  # it gets as long again to be dead
+        return job.trial_id, (worker, heartbeat or last, since)
 
     def __getstate__(self) -> dict[str, str]:
         return {}  # pickled by Tune for a restore that is never made from it
-
-    def check(self) -> None:
-        """Kill the workers without a new heartbeat for too long, by this machine's clock: others may differ."""
-        now, running = time.monotonic(), self._running()
-        for trial_id in {*self._workers} - running.keys():
-            del self._workers[trial_id], self._last[trial_id]
-        for trial_id, worker in list(self._workers.items()):
-            try:
-                heartbeat = running[trial_id].read_json(HEARTBEAT)
-            except (OSError, ValueError):  # none yet, or being written
-                heartbeat = None
-            last, since = self._last[trial_id]
-            if heartbeat not in (None, last):
-                self._last[trial_id] = heartbeat, now
-            elif now - since > 60 * self._hang_minutes:
-                self.killed[trial_id] = self.killed.get(trial_id, 0) + 1
-                minutes = duration(60 * self._hang_minutes)
-                logger.warning(f"trial {trial_id} has made no progress for {minutes}: its worker is killed")
-                ray.kill(worker)
-                self._last[trial_id] = heartbeat, now  # it gets as long again to be dead

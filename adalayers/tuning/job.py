@@ -17,7 +17,7 @@ class TrialJob:
     Attributes:
         arm: The arm that it confirms, or that its search tunes; "" for none.
         search: The search that it belongs to; "" where the study has one, and for a confirmation.
-        work: Address of the folder where the trial leaves what it did.
+        work: Address of the folder where the trial leaves what it did, known as it begins.
         variants: How else its best model is scored.
         case: Number of the study's case whose data it reads.
         free: Whether it is of a search, and hangs on no other trial: none stops it or chooses after it.
@@ -29,7 +29,7 @@ class TrialJob:
     search: str = ""
     seed: int
     config: TrialConfig
-    work: str
+    work: str = ""
     variants: tuple[Variant, ...] = ()
     case: int = 0
     free: bool = False

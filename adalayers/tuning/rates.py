@@ -32,6 +32,9 @@ class RateTrials:
         seed: Of the search.
         confirmed_with: The seeds of confirmed trials.
         shape: Of the base model.
+
+    Attributes:
+        size: The number of its trials, those that have ended and those to come.
     """
 
     def __init__(
@@ -45,47 +48,28 @@ class RateTrials:
         confirmed_with: Sequence[int],
         shape: Shape,
     ):
-        self._record, self.seed = record, seed
+        self._record = record
         self.notes: list[str] = []
         self._tried: dict[str, dict[str, TrialConfig]] = {}  # arm -> trial -> configuration
         self._kept: dict[str, TrialConfig] = {}
+        jobs, left = {}, set()  # two arms that differ in their rate alone try the same
         for arm in arms if rates else ():
             configs = at_rates(arm.config, rates, shape)
-            confirmed = (
-                config
-                for config in configs
-                if any(identify(config, seed) in record.rows for seed in confirmed_with)
-            )
-            if (kept := next(confirmed, None)) is not None:
-                self._kept[arm.name] = kept
-            self._tried[arm.name] = {identify(config, seed): config for config in configs}
-        # Two arms that differ in their rate alone try the same.
-        self._jobs = {
-            trial_id: self._job(arm, trial_id, config)
-            for arm, tried in self._tried.items()
-            for trial_id, config in tried.items()
-        }
-        left = {trial_id for arm, tried in self._tried.items() if arm not in self._kept for trial_id in tried}
-        self._left = [
-            job for job in self._jobs.values() if job.trial_id in left and not record.finished(job.trial_id)
-        ]
+            tried = self._tried[arm.name] = {identify(config, seed): config for config in configs}
+            jobs |= {
+                trial_id: TrialJob(
+                    trial_id=trial_id, stage="search", arm=arm.name, search=RATES, seed=seed, config=config
+                )
+                for trial_id, config in tried.items()
+            }
+            for config in reversed(configs):
+                if any(identify(config, seed) in record.rows for seed in confirmed_with):
+                    self._kept[arm.name] = config
+            if arm.name not in self._kept:
+                left |= {trial_id for trial_id in tried if not record.finished(trial_id)}
+        self.size = len(jobs)
+        self._left = [job for trial_id, job in jobs.items() if trial_id in left]
         self._running: set[str] = set()
-
-    def _job(self, arm: str, trial_id: str, config: TrialConfig) -> TrialJob:
-        return TrialJob(
-            trial_id=trial_id,
-            stage="search",
-            arm=arm,
-            search=RATES,
-            seed=self.seed,
-            config=config,
-            work=self._record.work(trial_id).address,
-        )
-
-    @property
-    def size(self) -> int:
-        """The number of its trials, those that have ended and those to come."""
-        return len(self._jobs)
 
     @property
     def under_way(self) -> bool:

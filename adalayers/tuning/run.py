@@ -19,7 +19,7 @@ from adalayers.tuning.cluster import share
 from adalayers.tuning.ray_private import withhold_credentials
 from adalayers.tuning.running_case import FAILED, Reports, RunningCase, StudyOutcome
 from adalayers.tuning.scratch import scratch_folder
-from adalayers.tuning.searcher import Abandoned, StudySearcher, scheduler
+from adalayers.tuning.searcher import Abandoned, SearchScheduler, StudySearcher
 from adalayers.tuning.session import Interrupt, ray_session
 from adalayers.tuning.trainable import trainable
 
@@ -62,7 +62,7 @@ def run_study(
         searcher = StudySearcher(running, resources)
         data = [case.data for case in cases]
         request = cases[0].case.request  # but for the data, that of all
-        stopping = scheduler(request.scheduler, searcher, epochs=request.epochs)
+        stopping = SearchScheduler(request.scheduler, searcher, epochs=request.epochs)
         try:
             with ray_session(resources.address):
                 per_trial, concurrency = _per_trial(resources)
@@ -96,7 +96,7 @@ def _fit(
     stored = [ray.put(case_data) for case_data in data]  # a trial fetches that of its own case alone
     # What a trial failed of is in its row; Tune would log it with its traceback, each time.
     logging.getLogger("ray.tune").setLevel(logging.CRITICAL)
-    with scratch_folder() as scratch, searcher.watch.watching():
+    with scratch_folder() as scratch:
         tune.Tuner(
             tune.with_resources(
                 tune.with_parameters(trainable, data=stored, software=software(), resources=resources),

@@ -46,15 +46,11 @@ class Search:
         request: StudyRequest,
         shape: Shape,
     ):
-        self.planned, self.how, self._shape = planned, request.search, shape
-        self._free = request.search in ("grid", "random") and not SCHEDULERS[request.scheduler].stops(
-            planned.base.epochs
-        )
-        self.trials, self.seed = (
-            max(request.trials, planned.min_trials) if request.trials else 0,
-            request.seed,
-        )
-        self._record, self._identify = record, identify
+        self.planned, self.name, self.how, self.seed = planned, planned.name, request.search, request.seed
+        self._record, self._identify, self._shape = record, identify, shape
+        stops = SCHEDULERS[request.scheduler].stops(planned.base.epochs)
+        self._free = self.how in ("grid", "random") and not stops
+        self.trials = max(request.trials, planned.min_trials) if request.trials else 0
         self.notes = list(planned.notes) if self.trials else []
         self.distributions = OptunaSearch.convert_search_space(planned.space.domains)
         optuna.logging.set_verbosity(optuna.logging.WARNING)
@@ -67,10 +63,6 @@ class Search:
         self._points = self._initial_points()
         if self.how == "grid" and self.trials > len(self._seen) and not (self._points or self._resumed):
             self._exhaust()
-
-    @property
-    def name(self) -> str:
-        return self.planned.name
 
     @property
     def under_way(self) -> bool:
@@ -109,10 +101,8 @@ class Search:
             trial = self._ask(self._points.pop(0) if self._points else {})
             config = self._config(trial.params)
             trial_id = self._identify(config, self.seed)
-            if (
-                trial_id in self._seen or trial_id in self._record.rows
-            ):  # there: one of `--rates`, or of another search
-                there = self._record.rows.get(trial_id)
+            there = self._record.rows.get(trial_id)  # one of this search, of `--rates`, or of another search
+            if there is not None or trial_id in self._seen:
                 completed = there is not None and there.status == "completed"
                 self._tell(trial, trial_id, "completed" if completed else "failed")
                 continue
@@ -143,11 +133,10 @@ class Search:
     def _tell(self, trial: optuna.trial.Trial, trial_id: str, status: str) -> None:
         score = self._record.score(trial_id) if status == "completed" else None
         trial.set_user_attr("trial_id", trial_id)
-        if not self._within(trial.params):
-            self._optuna.tell(trial, state=optuna.trial.TrialState.FAIL)
-        elif score is not None:
+        within = self._within(trial.params)
+        if within and score is not None:
             self._optuna.tell(trial, score)
-        elif status == "stopped":
+        elif within and status == "stopped":
             for row in self.evaluations(trial_id):
                 trial.report(row["score"], int(row["epoch"]))
             self._optuna.tell(trial, state=optuna.trial.TrialState.PRUNED)
@@ -178,11 +167,10 @@ class Search:
         return TrialJob(
             trial_id=trial_id,
             stage="search",
-            arm=self.planned.name,
+            arm=self.name,
             search=self.name,
             seed=self.seed,
             config=config,
-            work=self._record.work(trial_id).address,
             free=self._free,
         )
 

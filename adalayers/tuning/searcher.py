@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import contextlib
-import dataclasses
 import logging
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from types import SimpleNamespace
 from typing import Any
 
@@ -16,14 +16,12 @@ from adalayers.console import interrupts
 from adalayers.errors import CannotWrite
 from adalayers.request import Resources
 from adalayers.results.record import PROGRESS
-from adalayers.schedulers import REDUCTION, SCHEDULERS, Scheduler
-from adalayers.storage.folder import Folder
+from adalayers.schedulers import REDUCTION, SCHEDULERS
 from adalayers.storage.redaction import clean
 from adalayers.tuning import ray_private
 from adalayers.tuning.heartbeat import Watch
 from adalayers.tuning.job import TrialJob
 from adalayers.tuning.running_case import RunningCase
-from adalayers.tuning.search import Search
 
 logger = logging.getLogger(__name__)
 
@@ -64,7 +62,7 @@ class StudySearcher(Searcher):
         super().__init__(metric="best", mode="max")
         self.cases, self._resources = cases, resources
         self.concurrency, self.on_gpu = 1, False
-        self.watch = Watch(self._work, resources.hang_minutes)
+        self.watch = Watch(resources.hang_minutes)
         self.errors: dict[str, Exception | None] = {}
         self.stopped: set[tuple[int, str]] = set()
         self._trials: dict[str, tuple[int, list[TrialJob]]] = {}
@@ -98,7 +96,8 @@ class StudySearcher(Searcher):
         group = f"{jobs[0].trial_id}/{len(jobs)}" if len(jobs) > 1 else ""
         for job in jobs:
             case.record.begin(case.agenda.row(job, group))
-        return {"jobs": [dataclasses.replace(job, case=number) for job in jobs]}
+        works = [case.record.work(job.trial_id).address for job in jobs]
+        return {"jobs": [replace(job, case=number, work=work) for job, work in zip(jobs, works, strict=True)]}
 
     def on_trial_result(self, trial_id: str, result: dict[str, Any]) -> None:
         with _ours():
@@ -148,13 +147,6 @@ class StudySearcher(Searcher):
         said = "" if reported is None else f" ({clean(ray_private.cause(reported))})"
         return f"the worker process died{times}{said}"
 
-    def _work(self) -> dict[str, Folder]:
-        """Return id -> work folder of the first trial of each group that runs now; asked from another thread."""
-        return {
-            jobs[0].trial_id: self.cases[number].record.work(jobs[0].trial_id)
-            for number, jobs in list(self._trials.values())
-        }
-
     def save(self, checkpoint_path: str) -> None:
         """Nothing: the results folders are the only state of a study."""
 
@@ -162,103 +154,88 @@ class StudySearcher(Searcher):
         return {}  # Tune pickles its parts for a restore that is never made from them
 
 
-class Rungs:
-    """The rungs of one search of one case: trials are only ever ranked against trials of the same search and bracket.
-
-    Tune's ASHA judges them, one for each bracket; where a bracket has no rungs, nothing is judged.
-    """
-
-    def __init__(self, search: Search, kind: Scheduler, *, epochs: int):
-        self.epochs, self._search, self._kind = epochs, search, kind
-        self._brackets = [
-            ASHAScheduler(
-                time_attr="epoch",
-                metric="best",
-                mode="max",
-                max_t=epochs + 1,  # an evaluation at `epochs` is a trial's last and never comes here
-                grace_period=rungs[0],
-                reduction_factor=REDUCTION,
-            )
-            if rungs
-            else FIFOScheduler()
-            for _, rungs in kind.of(epochs)
-        ]
-        for identity, evaluations in search.finished():
-            replayed = SimpleNamespace(trial_id=f"replayed-{identity}")
-            self._replay(self.bracket(identity), replayed, evaluations)
-
-    def bracket(self, identity: str) -> FIFOScheduler:
-        """Return what judges a trial."""
-        return self._brackets[self._kind.bracket(identity, self.epochs)]
-
-    def begin(self, trial: Any, identity: str) -> None:
-        """Take a trial in; one that goes on has met rungs before, with the scores that it had there."""
-        self._replay(self.bracket(identity), trial, self._search.evaluations(identity))
-
-    def _replay(self, bracket: Any, trial: Any, evaluations: Sequence[Mapping[str, float]]) -> None:
-        bracket.on_trial_add(None, trial)
-        for evaluation in evaluations:
-            if evaluation["epoch"] <= self.epochs:
-                told = {"epoch": evaluation["epoch"], "best": evaluation["score"]}
-                bracket.on_trial_result(None, trial, told)
-
-
 class SearchScheduler(FIFOScheduler):
     """Stops poor trials of each search of each case; confirmations, and a trial's last evaluation, always go on.
 
-    A trial that reaches its last epoch is finished, not stopped, whatever its rung says; so is one that a fusion
-    trains again, whose scores begin again. Tells the searcher why a trial failed, before Tune tells it that it did.
-    """
-
-    def __init__(self, rungs: Mapping[tuple[int, str], Rungs], searcher: StudySearcher):
-        super().__init__()
-        self._rungs, self._stopped, self._errors = rungs, searcher.stopped, searcher.errors
-
-    def on_trial_add(self, tune_controller: Any, trial: Any) -> None:
-        if rungs := self._rungs_of(trial):
-            rungs.begin(trial, trial.config["jobs"][0].trial_id)
-
-    def on_trial_error(self, tune_controller: Any, trial: Any) -> None:
-        self._errors[trial.trial_id] = trial.get_pickled_error()
-
-    def on_trial_result(self, tune_controller: Any, trial: Any, result: dict[str, Any]) -> str:
-        rungs = self._rungs_of(trial)
-        again = result.get("round", 1) > 1
-        if rungs is None or again or result.get("last", True) or result["epoch"] > rungs.epochs:
-            return TrialScheduler.CONTINUE
-        job: TrialJob = trial.config["jobs"][0]  # a search's are alone
-        decision = rungs.bracket(job.trial_id).on_trial_result(tune_controller, trial, result)
-        if decision == TrialScheduler.STOP:
-            self._stopped.add((job.case, job.trial_id))
-        return decision
-
-    def on_trial_complete(self, tune_controller: Any, trial: Any, result: dict[str, Any]) -> None:
-        """Nothing more to record: every rung was met on the way."""
-        if rungs := self._rungs_of(trial):
-            rungs.bracket(trial.config["jobs"][0].trial_id).on_trial_remove(tune_controller, trial)
-
-    def _rungs_of(self, trial: Any) -> Rungs | None:
-        """Return the rungs of a trial, None for one that confirms, or tries a rate."""
-        job: TrialJob = trial.config["jobs"][0]  # a search's are alone
-        return self._rungs.get((job.case, job.search)) if job.stage == "search" else None
-
-    def __getstate__(self) -> dict[str, str]:
-        return {}  # as the searcher's
-
-
-def scheduler(name: str, searcher: StudySearcher, *, epochs: int) -> FIFOScheduler:
-    """Return a scheduler of trials.
+    Trials are only ever ranked against trials of the same search and bracket, by Tune's ASHA; where a bracket has no
+    rungs, nothing is judged. A trial that reaches its last epoch is finished, not stopped, whatever its rung says; so
+    is one that a fusion trains again, whose scores begin again. Tells the searcher why a trial failed, before Tune
+    tells it that it did.
 
     Args:
         name: Of `SCHEDULERS`.
         searcher: Of the study; its finished trials fill the rungs.
         epochs: Most epochs of a trial.
     """
-    kind = SCHEDULERS[name]
-    rungs = {
-        (number, search.name): Rungs(search, kind, epochs=epochs)
-        for number, case in enumerate(searcher.cases)
-        for search in case.agenda.searches
-        if kind.stops(epochs)
-    }
-    return SearchScheduler(rungs, searcher)
+
+    def __init__(self, name: str, searcher: StudySearcher, *, epochs: int):
+        super().__init__()
+        self._kind, self._epochs, self._searcher = SCHEDULERS[name], epochs, searcher
+        searches = [(case, search) for case, at in enumerate(searcher.cases) for search in at.agenda.searches]
+        self._searches = {(case, search.name): search for case, search in searches}
+        self._brackets = {
+            key: [_judge(rungs, epochs) for _, rungs in self._kind.of(epochs)] for key in self._searches
+        }
+        for key, search in self._searches.items():
+            for identity, evaluations in search.finished():
+                replayed = SimpleNamespace(trial_id=f"replayed-{identity}")
+                self._replay(self._bracket(key, identity), replayed, evaluations)
+
+    def on_trial_add(self, tune_controller: Any, trial: Any) -> None:
+        """Take a trial in; one that goes on has met rungs before, with the scores that it had there."""
+        job, bracket = self._judged(trial)
+        if bracket is not None:
+            evaluations = self._searches[job.case, job.search].evaluations(job.trial_id)
+            self._replay(bracket, trial, evaluations)
+
+    def on_trial_error(self, tune_controller: Any, trial: Any) -> None:
+        self._searcher.errors[trial.trial_id] = trial.get_pickled_error()
+
+    def on_trial_result(self, tune_controller: Any, trial: Any, result: dict[str, Any]) -> str:
+        job, bracket = self._judged(trial)
+        again = result.get("round", 1) > 1
+        if bracket is None or again or result.get("last", True) or result["epoch"] > self._epochs:
+            return TrialScheduler.CONTINUE
+        decision = bracket.on_trial_result(tune_controller, trial, result)
+        if decision == TrialScheduler.STOP:
+            self._searcher.stopped.add((job.case, job.trial_id))
+        return decision
+
+    def on_trial_complete(self, tune_controller: Any, trial: Any, result: dict[str, Any]) -> None:
+        """Nothing more to record: every rung was met on the way."""
+        _, bracket = self._judged(trial)
+        if bracket is not None:
+            bracket.on_trial_remove(tune_controller, trial)
+
+    def _judged(self, trial: Any) -> tuple[TrialJob, FIFOScheduler | None]:
+        """Return a trial's job and what judges it: nothing one that confirms, or tries a rate."""
+        job: TrialJob = trial.config["jobs"][0]  # a search's are alone
+        key = job.case, job.search
+        judged = job.stage == "search" and key in self._searches
+        return job, self._bracket(key, job.trial_id) if judged else None
+
+    def _bracket(self, key: tuple[int, str], identity: str) -> FIFOScheduler:
+        return self._brackets[key][self._kind.bracket(identity, self._epochs)]
+
+    def _replay(self, bracket: Any, trial: Any, evaluations: Sequence[Mapping[str, float]]) -> None:
+        bracket.on_trial_add(None, trial)
+        for evaluation in evaluations:
+            if evaluation["epoch"] <= self._epochs:
+                told = {"epoch": evaluation["epoch"], "best": evaluation["score"]}
+                bracket.on_trial_result(None, trial, told)
+
+    def __getstate__(self) -> dict[str, str]:
+        return {}  # as the searcher's
+
+
+def _judge(rungs: Sequence[int], epochs: int) -> FIFOScheduler:
+    if not rungs:
+        return FIFOScheduler()
+    return ASHAScheduler(
+        time_attr="epoch",
+        metric="best",
+        mode="max",
+        max_t=epochs + 1,  # an evaluation at `epochs` is a trial's last and never comes here
+        grace_period=rungs[0],
+        reduction_factor=REDUCTION,
+    )

@@ -5,6 +5,7 @@ from unittest import mock
 
 import pytest
 
+from adalayers.errors import Unreachable
 from adalayers.storage.folder import Folder
 from adalayers.tuning import heartbeat
 from adalayers.tuning.heartbeat import HEARTBEAT, Heartbeat, Watch, heartbeat_seconds
@@ -28,59 +29,64 @@ def test_a_heartbeat_is_written_now_and_then(tmp_path, clock):
     assert (heartbeat_seconds(1.0), heartbeat_seconds(1e9)) == (6.0, 60.0)
 
 
-def watch_of(monkeypatch, works):
-    """Return a watch, and what it kills: each trial's worker goes by its name."""
-    killed = []
-    monkeypatch.setattr(heartbeat.ray, "kill", killed.append)
-    watch = Watch(lambda: works, 1.0)
-    for name in works:
-        started(watch, name)
-    return watch, killed
+@pytest.fixture
+def watch(monkeypatch, clock):
+    """A watch, which kills a worker after a minute, and what it has killed."""
+    watch = Watch(1.0)
+    watch.workers = []
+    monkeypatch.setattr(heartbeat.ray, "kill", watch.workers.append)
+    return watch
 
 
-def started(watch, name):
-    jobs, state = [SimpleNamespace(trial_id=name)], SimpleNamespace(ray_actor=name)
-    trial = SimpleNamespace(config={"jobs": jobs}, temporary_state=state)
-    watch.on_trial_start(0, [], trial)
+def trial(name, work, worker="worker", status="RUNNING"):
+    jobs, state = [SimpleNamespace(trial_id=name, work=str(work))], SimpleNamespace(ray_actor=worker)
+    return SimpleNamespace(config={"jobs": jobs}, temporary_state=state, status=status)
 
 
-def test_a_worker_without_heartbeats_is_killed_and_no_other(tmp_path, clock, monkeypatch, capsys):
-    works = {name: Folder(tmp_path / name) for name in ("silent", "alive", "never began")}
-    watch, killed = watch_of(monkeypatch, works)
-    works["waits for a machine"] = Folder(tmp_path / "waits")
+def test_a_worker_without_heartbeats_is_killed_and_no_other(tmp_path, clock, watch, capsys):
+    names = ("silent", "alive", "never began")
+    trials = [trial(name, tmp_path / name, name) for name in names]
+    trials.append(trial("waits for a machine", tmp_path, status="PENDING"))
     for minute in range(4):
         clock.now = 1000.0 + 61 * minute
-        works["alive"].write_json(HEARTBEAT, {"pid": 2, "count": minute})
+        Folder(tmp_path / "alive").write_json(HEARTBEAT, {"pid": 2, "count": minute})
         if minute == 0:
-            works["silent"].write_json(HEARTBEAT, {"pid": 1, "count": 0})
-        watch.check()
-    assert sorted(killed) == ["never began"] * 3 + ["silent"] * 3, "a minute to be dead"
+            Folder(tmp_path / "silent").write_json(HEARTBEAT, {"pid": 1, "count": 0})
+        watch.on_step_end(0, trials)
+    assert sorted(watch.workers) == ["never began"] * 3 + ["silent"] * 3, "a minute to be dead"
     assert watch.killed == {"silent": 3, "never began": 3}
     assert "trial never began has made no progress for 60 s" in capsys.readouterr().err
-    started(watch, "silent")  # in another worker, which has as long as any
-    clock.now += 50
-    watch.check()
+    again = trial("silent", tmp_path / "silent", "another worker")  # which has as long as any
+    for seconds in (10, 60):
+        clock.now += seconds
+        watch.on_step_end(0, [again])
     assert watch.killed["silent"] == 3
-    del works["silent"]
-    clock.now += 100
-    watch.check()
+    for running in ([], [again]):  # it has ended, and begins anew
+        clock.now += 100
+        watch.on_step_end(0, running)
     assert watch.killed["silent"] == 3
 
 
-def test_a_worker_that_ray_does_not_name_is_left_alone_and_that_is_said(clock, monkeypatch, capsys):
-    watch, killed = watch_of(monkeypatch, {})
-    watch.on_trial_start(0, [], SimpleNamespace(config={"jobs": [SimpleNamespace(trial_id="t")]}))
-    clock.now += 1000
-    watch.check()
-    assert not killed
-    assert "--hang-minutes is not kept" in capsys.readouterr().err
+def test_a_worker_that_ray_does_not_name_is_left_alone_and_that_is_said(tmp_path, clock, watch, capsys):
+    for _ in range(3):
+        watch.on_step_end(0, [trial("t", tmp_path, None)])
+        clock.now += 1000
+    assert not watch.workers
+    assert capsys.readouterr().err.count("--hang-minutes is not kept") == 1
 
 
-def test_a_damaged_heartbeat_is_none(tmp_path, clock, monkeypatch):
-    work = Folder(tmp_path)
-    watch, killed = watch_of(monkeypatch, {"t": work})
-    work.write_bytes(HEARTBEAT, b'{"pid"')
-    for seconds in (30, 59, 61):
+def test_a_damaged_heartbeat_is_none(tmp_path, clock, watch):
+    Folder(tmp_path).write_bytes(HEARTBEAT, b'{"pid"')
+    for seconds in (0, 30, 59, 68):
         clock.now = 1000.0 + seconds
-        watch.check()
-    assert killed == ["t"]
+        watch.on_step_end(0, [trial("t", tmp_path)])
+    assert watch.workers == ["worker"]
+
+
+def test_a_store_that_does_not_answer_kills_nobody(tmp_path, clock, watch, monkeypatch, capsys):
+    monkeypatch.setattr(Folder, "read_json", mock.Mock(side_effect=Unreachable("wanted to reach s3://x")))
+    for minute in range(4):
+        clock.now = 1000.0 + 61 * minute
+        watch.on_step_end(0, [trial("t", tmp_path)])
+    assert not watch.workers
+    assert "could not read the heartbeats this time (wanted to reach" in capsys.readouterr().err

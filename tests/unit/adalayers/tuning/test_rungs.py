@@ -9,7 +9,7 @@ from adalayers.config import trial_config
 from adalayers.request import Resources
 from adalayers.schedulers import SCHEDULERS
 from adalayers.tuning.job import TrialJob
-from adalayers.tuning.searcher import StudySearcher, scheduler
+from adalayers.tuning.searcher import SearchScheduler, StudySearcher
 
 EPOCHS = 8
 
@@ -18,7 +18,7 @@ def searching(name, evaluations=lambda identity: []):
     """Return a scheduler of one case with one search that has no finished trials."""
     search = SimpleNamespace(name="", finished=list, evaluations=evaluations)
     case = SimpleNamespace(agenda=SimpleNamespace(searches=[search]))
-    return scheduler(name, SimpleNamespace(cases=[case], stopped=set(), errors={}), epochs=EPOCHS)
+    return SearchScheduler(name, SimpleNamespace(cases=[case], stopped=set(), errors={}), epochs=EPOCHS)
 
 
 @pytest.fixture
@@ -43,13 +43,13 @@ def decisions(asha, **last):
 
 def test_a_poor_trial_is_stopped(asha):
     assert decisions(asha) == TrialScheduler.STOP
-    assert asha._stopped == {(0, "t9")}
+    assert asha._searcher.stopped == {(0, "t9")}
 
 
 def test_one_that_is_trained_again_or_done_is_not(asha):
     assert decisions(asha, round=2.0) == TrialScheduler.CONTINUE
     assert decisions(asha, last=True) == TrialScheduler.CONTINUE
-    assert not asha._stopped
+    assert not asha._searcher.stopped
 
 
 def test_a_trial_that_goes_on_stands_in_the_rungs_with_the_scores_that_it_had_there():
@@ -80,7 +80,7 @@ def test_hyperband_ranks_trials_of_one_bracket_and_one_has_no_rungs():
                 break
         hyperband.on_trial_complete(None, trial(number), {})
     assert stopped == {0: {1}, 1: {3}}
-    kept = [getattr(bracket, "_trial_info", {}) for bracket in hyperband._rungs[0, ""]._brackets]
+    kept = [getattr(bracket, "_trial_info", {}) for bracket in hyperband._brackets[0, ""]]
     assert not any(kept), "trials that have ended are forgotten"
 
 
