@@ -182,24 +182,17 @@ class Session:
             self._client.delete_run(run_id)
         parent, name, data = self._parent, f"search {trial_id}", values.data_params(self._study)
         params = {name: Param(name, text) for name, text in {**data, **values.params_of(row)}.items()}
-        said = {
-            name: values.text(row.get(name))[: values.TAG_LENGTH]
-            for name in ("stage", "arm", "status", "error")
-        }
-        tags = {"adalayers.trial_id": trial_id} | {name: text for name, text in said.items() if text}
+        said = {name: values.text(row.get(name)) for name in ("stage", "arm", "status", "error")}
+        tags = {name: text[: values.TAG_LENGTH] for name, text in said.items() if text}
+        tags["adalayers.trial_id"] = trial_id
         if said["stage"] == "confirm" and (arm := said["arm"]):
             of_arm = values.in_symbols(arm, self._study)
             name = f"{of_arm} seed {values.text(row.get('seed')):0>3}"  # runs stand by arm and seed
             if arm not in self._arms:
                 self._arms[arm] = self._create("arm", of_arm, {"arm": arm}, parent=parent, begin=begin)
-                alike = {
-                    *data,
-                    "arm",
-                    "fusion",
-                    *(key.removeprefix("config/") for key in row if "config/" in key),
-                }
-                shared = [param for key, param in params.items() if key in alike]
-                self._client.log_batch(self._arms[arm], params=shared)
+                own = (key.removeprefix("config/") for key in row if key.startswith("config/"))
+                shared = {*data, "arm", "fusion", *map(values.mlflow_name, own)} & params.keys()
+                self._client.log_batch(self._arms[arm], params=[params[key] for key in sorted(shared)])
             parent = self._arms[arm]
         run_id = self._create("trial", name, tags, parent=parent, begin=begin)
         self._written[trial_id] = (run_id, "")

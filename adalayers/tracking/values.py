@@ -32,11 +32,7 @@ _NAME_LENGTH, _PARAM_LENGTH, TAG_LENGTH = 250, 500, 5000
 
 def params_of(row: Mapping[str, Any]) -> dict[str, str]:
     """Return the params of a trial's row: its hyperparameters by their own names, and what is no score."""
-    return as_params(
-        (name.removeprefix("config/"), value)
-        for name, value in row.items()
-        if name.startswith(("config/", "cost/")) or name in (*_PARAMS, *_BOOKKEEPING)
-    )
+    return as_params((name.removeprefix("config/"), value) for name, value in row.items() if _is_param(name))
 
 
 def as_params(named: Iterator[tuple[str, Any]]) -> dict[str, str]:
@@ -47,12 +43,12 @@ def as_params(named: Iterator[tuple[str, Any]]) -> dict[str, str]:
 
 def finals_of(row: Mapping[str, Any]) -> dict[str, float]:
     """Return the scores of a trial's row, and what its mix came to."""
-    finals = {}
-    for name, value in row.items():
-        known = name in (*_PARAMS, *_BOOKKEEPING) or name.startswith(("config/", "cost/"))
-        if not known and (found := number(value)) is not None:
-            finals[_sectioned(name)] = found
-    return finals
+    found = {_sectioned(name): number(value) for name, value in row.items() if not _is_param(name)}
+    return {name: value for name, value in found.items() if value is not None}
+
+
+def _is_param(name: str) -> bool:
+    return name.startswith(("config/", "cost/")) or name in (*_PARAMS, *_BOOKKEEPING)
 
 
 def series_of(history: pd.DataFrame) -> dict[str, tuple[np.ndarray, np.ndarray]]:
@@ -85,13 +81,9 @@ def in_symbols(arm: str, study: StudyFile) -> str:
 
 def data_params(study: StudyFile) -> dict[str, str]:
     """Return on what a study's trials are trained, by parameter: the names of backbone and dataset, and examples."""
-    dataset = study.environment.dataset
-    values = {
-        "backbone": study.environment.backbone.name,
-        "dataset": dataset.name,
-        "examples": dataset.examples.get("train"),
-    }
-    return as_params(iter(values.items()))
+    backbone, dataset = study.environment.backbone, study.environment.dataset
+    examples = dataset.examples.get("train")
+    return as_params(iter([("backbone", backbone.name), ("dataset", dataset.name), ("examples", examples)]))
 
 
 def runs_view(study_key: str, metric: str) -> str:

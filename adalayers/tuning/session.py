@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import _thread
-import contextlib
 import logging
 import os
 import threading
@@ -175,9 +174,7 @@ def watched() -> Iterator[None]:
         while not ended.wait(WATCH_SECONDS):
             if dead := [process for process in ours if not _lives(process)]:
                 if not listening.heard:
-                    logger.error(
-                        f"Ray's own process {ours[dead[0]]} has died{_how(dead[0])}; the same command goes on"
-                    )
+                    logger.error(f"Ray's own process {ours[dead[0]]} has died; the same command goes on")
                     _thread.interrupt_main()
                 if not ended.wait(LEAVE_SECONDS):
                     listening.quit()
@@ -195,15 +192,6 @@ def _lives(process: psutil.Process) -> bool:
         return process.is_running() and process.status() != psutil.STATUS_ZOMBIE
     except psutil.Error:
         return False
-
-
-def _how(process: psutil.Process) -> str:
-    """Return how a child of this process ended, " (exit code 1)"; "" where the system no longer says."""
-    with contextlib.suppress(psutil.Error):
-        code = process.wait(timeout=0)
-        if code is not None:
-            return f" (signal {-code})" if code < 0 else f" (exit code {code})"
-    return ""
 
 
 class Interrupt(Stopper):
