@@ -175,8 +175,13 @@ def test_the_search_is_read_as_tracking_md_shows(study, monkeypatch):
     names: dict = {}
     monkeypatch.chdir(study.output.parent)
     exec(compile(shown.replace("minilm-cola", study.folder.name), "docs/tracking.md", "exec"), names)
-    searched = study.trials.query("stage == 'search'")
-    assert {trial.user_attrs["trial_id"] for trial in names["search"].trials} == set(searched["trial_id"])
+    searched = study.trials.query("stage == 'search'").set_index("trial_id")
+    read = {trial.user_attrs["trial_id"]: trial for trial in names["search"].trials}
+    assert read.keys() == set(searched.index)
+    assert names["search"].direction.name == "MAXIMIZE"
+    for trial_id, row in searched.query("status == 'completed'").iterrows():
+        said = read[trial_id].value, read[trial_id].params["lr"]
+        assert said == pytest.approx((row["val/f1_macro"], row["config/lr"]))
 
 
 def test_study_json_has_request_environment_and_runs(study):

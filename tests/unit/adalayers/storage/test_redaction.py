@@ -1,8 +1,8 @@
-"""What is left out of what libraries say."""
+"""What is left out of addresses, and of what libraries say."""
 
 import pytest
 
-from adalayers.storage.redaction import foreign, reason
+from adalayers.storage.redaction import foreign, reason, redacted
 
 
 @pytest.mark.parametrize(
@@ -18,3 +18,22 @@ from adalayers.storage.redaction import foreign, reason
 def test_addresses_are_cut_where_their_query_begins(said, shown):
     assert foreign(said) == shown
     assert reason(ValueError(said), "http://elsewhere") == f"ValueError: {shown}"
+
+
+@pytest.mark.parametrize(
+    ("uri", "shown"),
+    [
+        ("http://127.0.0.1:5000", "http://127.0.0.1:5000"),
+        ("https://me:hunter2@host:5000/x", "https://***@host:5000/x"),
+        ("https://token@host/x", "https://***@host/x"),
+        ("postgresql://me:p@ss@host/db?password=hunter2", "postgresql://***@host/db?password=***"),
+        ("postgresql://me:p/w@host/db", "postgresql://***@host/db"),
+        ("http://host:5000/name@v1", "http://host:5000/name@v1"),
+        ("s3://bucket/model@main", "s3://bucket/model@main"),
+        ("sqlite:////out/mlflow.db", "sqlite:////out/mlflow.db"),
+        ("none", "none"),
+        ("s3://b/x?region=eu-west-1&token=hunter2", "s3://b/x?region=eu-west-1&token=***"),
+    ],
+)
+def test_redaction(uri, shown):
+    assert redacted(uri) == shown

@@ -5,8 +5,6 @@ from dataclasses import replace
 
 import optuna
 import pytest
-from optuna.storages import JournalStorage
-from optuna.storages.journal import JournalFileBackend
 from ray import tune
 
 from adalayers.comparisons import PlannedArm
@@ -18,7 +16,6 @@ from adalayers.results.study_file import RequestRecord, Run, RunsRecord, StudyFi
 from adalayers.storage.folder import Folder
 from adalayers.study import Arm, Design, Setting, Space, Study, Tuning, as_recorded, plan, trial_id
 from adalayers.tuning.agenda import Agenda, logger
-from adalayers.tuning.journal import JOURNAL, write_journal
 from tests.helpers.made_data import made_data
 
 SPACE = Space(
@@ -185,18 +182,6 @@ def test_a_stopped_trial_is_pruned_in_optuna_live_and_replayed(folder):
     assert [trial.params for trial in replayed] == [trial.params for trial in live.searches[0]._optuna.trials]
     pruned = next(trial for trial in replayed if trial.state == optuna.trial.TrialState.PRUNED)
     assert pruned.intermediate_values == {1: 0.5}
-
-
-def test_optuna_reads_a_search_from_its_journal(folder):
-    made = agenda(folder)
-    run(made, score=lambda request: request.config.lr)
-    write_journal(folder, made.searches)
-    storage = JournalStorage(JournalFileBackend(str(folder.path(JOURNAL))))
-    study = optuna.load_study(study_name=folder.name, storage=storage)
-    rows = {row.trial_id: row for row in made.record.rows.values() if row.stage == "search"}
-    read = {trial.user_attrs["trial_id"]: (trial.value, trial.params["lr"]) for trial in study.trials}
-    assert read == {key: (row.score("accuracy"), row.settings["lr"]) for key, row in rows.items()}
-    assert study.direction.name == "MAXIMIZE"
 
 
 def test_a_point_outside_the_space_runs_and_tells_optuna_nothing_live_or_replayed(folder):
