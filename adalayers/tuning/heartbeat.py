@@ -58,7 +58,7 @@ class Heartbeat:
             self._work.write_json(HEARTBEAT, {"pid": os.getpid(), "count": self._count})
 
 
-class Watch(Callback):
+class Watch(ray_private.NeverRestored, Callback):
     """Reads the running trials' heartbeats, and kills the workers of those that have stopped, or never began.
 
     Tune tells it of each of its steps, ten times a second and more.
@@ -111,6 +111,3 @@ class Watch(Callback):
             ray.kill(worker)
             since = now  # it gets as long again to be dead
         return job.trial_id, (worker, heartbeat or last, since)
-
-    def __getstate__(self) -> dict[str, str]:
-        return {}  # pickled by Tune for a restore that is never made from it

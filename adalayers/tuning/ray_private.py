@@ -12,15 +12,12 @@ import sys
 from collections.abc import Sequence
 from typing import Any
 
-PRIVATE_NAMES = {
-    "ray._private.services:canonicalize_bootstrap_address": "as without GcsClient",
-    "ray._private.services:find_bootstrap_address": "without it `--address auto` asks for host:port",
-    "ray._raylet:GcsClient": "without it a port that answers is taken for a cluster's, and joining it says what fails",
-    "ray.tune.experiment.trial:Trial.set_ray_actor": "without it no worker is killed for making no progress",
-    "ray.tune.execution.class_cache:ENV_VARS_TO_PROPAGATE": "without it Ray hands no keys on",
-    "ray.job_config:JobConfig._runtime_env_has_working_dir": "without it workers look where Ray lets them",
-}
-"""Where each name is, and what holds without it."""
+
+class NeverRestored:
+    """What Tune pickles for a restore that is never made from it: a study goes on from its results folder."""
+
+    def __getstate__(self) -> dict[str, str]:
+        return {}
 
 
 def address_of_this_machine() -> str | None:

@@ -42,7 +42,7 @@ def _ours() -> Iterator[None]:
             raise Abandoned from error
 
 
-class StudySearcher(Searcher):
+class StudySearcher(ray_private.NeverRestored, Searcher):
     """Hands Tune the trials of all cases, and merges each into its case's record as it ends.
 
     The first case that has a trial to run is served first: a study that is cut short has whole cases.
@@ -150,11 +150,8 @@ class StudySearcher(Searcher):
     def save(self, checkpoint_path: str) -> None:
         """Nothing: the results folders are the only state of a study."""
 
-    def __getstate__(self) -> dict[str, str]:
-        return {}  # Tune pickles its parts for a restore that is never made from them
 
-
-class SearchScheduler(FIFOScheduler):
+class SearchScheduler(ray_private.NeverRestored, FIFOScheduler):
     """Stops poor trials of each search of each case; confirmations, and a trial's last evaluation, always go on.
 
     Trials are only ever ranked against trials of the same search and bracket, by Tune's ASHA; where a bracket has no
@@ -223,9 +220,6 @@ class SearchScheduler(FIFOScheduler):
             if evaluation["epoch"] <= self._epochs:
                 told = {"epoch": evaluation["epoch"], "best": evaluation["score"]}
                 bracket.on_trial_result(None, trial, told)
-
-    def __getstate__(self) -> dict[str, str]:
-        return {}  # as the searcher's
 
 
 def _judge(rungs: Sequence[int], epochs: int) -> FIFOScheduler:

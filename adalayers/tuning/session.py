@@ -194,7 +194,7 @@ def _lives(process: psutil.Process) -> bool:
         return False
 
 
-class Interrupt(Stopper):
+class Interrupt(ray_private.NeverRestored, Stopper):
     """Ends a study early, in good order: on SIGINT or SIGTERM, or when its time is up. Its trials can continue.
 
     reason: None, "interrupted" or "time is up"
@@ -213,6 +213,3 @@ class Interrupt(Stopper):
         if self.reason is None and self._deadline is not None and time.monotonic() > self._deadline:
             self.reason = "time is up"
         return self.reason is not None
-
-    def __getstate__(self) -> dict[str, object]:
-        return {}  # pickled by Tune for a restore that is never made from it
