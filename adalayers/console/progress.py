@@ -94,6 +94,9 @@ class Rate:
         )
 
 
+_Count = Callable[[], int]
+
+
 class TrialProgress:
     """Progress of a study's trials: a line per ended trial, and now and then one while they run.
 
@@ -102,24 +105,19 @@ class TrialProgress:
 
     Args:
         epochs: Most of a trial.
+        remaining: Counts the trials that have not ended.
+        total: Counts all.
         best: The best validation score of earlier runs.
     """
 
-    def __init__(self, metric: str, epochs: int, best: float | None = None):
+    def __init__(self, metric: str, epochs: int, remaining: _Count, total: _Count, best: float | None = None):
         self.metric, self._epochs, self._best = metric, epochs, best
+        self._remaining, self._total = remaining, total
         self._began: float | None = None
         self._said, self._ended = time.monotonic(), 0
         self._running: dict[str, tuple[int, float]] = {}
 
-    def at(
-        self,
-        program: str,
-        trials: int,
-        epoch: float,
-        seconds: float,
-        remaining: Callable[[], int],
-        total: Callable[[], int],
-    ) -> None:
+    def at(self, program: str, trials: int, epoch: float = 0.0, seconds: float = 0.0) -> None:
         """Note at which epoch the trials of a program are, `seconds` after they began; without trials it has ended."""
         now = time.monotonic()
         self._running.pop(program, None)
@@ -131,9 +129,9 @@ class TrialProgress:
             running = sum(n for n, _ in self._running.values())
             epochs = " and ".join(sorted({f"{at:.0f}" for _, at in self._running.values()}, key=float))
             what = f"{running} trials are in epoch {epochs} of at most {self._epochs}"
-            self._say(what, remaining(), total(), refreshes=True)
+            self._say(what, refreshes=True)
 
-    def ended(self, row: TrialRow, remaining: int, total: int) -> None:
+    def ended(self, row: TrialRow) -> None:
         """Say how a trial ended and what is left: a line each, or, on a terminal, one that refreshes."""
         self._ended += 1
         if self._began is None:
@@ -144,10 +142,11 @@ class TrialProgress:
         named = "" if score is None else f" val/{self.metric} {score:.4f}"
         best = "" if self._best is None else f", best {self._best:.4f}"
         what = f"{row.arm or 'search'} seed {row.seed}: {row.status}{named}{best} ({row.trial_id})"
-        self._say(what, remaining, total, refreshes=row.status in ("completed", "stopped"))
+        self._say(what, refreshes=row.status in ("completed", "stopped"))
 
-    def _say(self, what: str, remaining: int, total: int, *, refreshes: bool) -> None:
+    def _say(self, what: str, *, refreshes: bool) -> None:
         now = self._said = time.monotonic()
+        remaining, total = self._remaining(), self._total()
         passed = sum(n * min(1.0, epoch / self._epochs) for n, epoch in self._running.values())
         each = (now - (self._began or now)) / max(1e-9, self._ended + passed)
         left = duration(max(0.0, remaining - passed) * each)

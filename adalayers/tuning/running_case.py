@@ -60,7 +60,9 @@ class Reports(Protocol):
 class RunningCase:
     """A case under way: its agenda, its record, and the log of its runs.
 
-    live: whether the base model is passed again for every batch
+    Attributes:
+        live: Whether the base model is passed again for every batch.
+        on_epoch: Says now and then how far the trials of a program are that runs, as `TrialProgress.at`.
     """
 
     def __init__(self, study: Study, ready: ReadyCase, reports: Reports):
@@ -88,7 +90,9 @@ class RunningCase:
         self._mirror.changed()
         best = self.record.best()
         best_score = None if best is None else self.record.score(best)
-        self._progress = TrialProgress(data.metric, case.plan.base.epochs, best=best_score)
+        epochs, agenda = case.plan.base.epochs, self.agenda
+        self._progress = TrialProgress(data.metric, epochs, agenda.remaining, agenda.total, best_score)
+        self.on_epoch = self._progress.at
 
     def _take(self, job: TrialJob) -> bool:
         """Take a trial from another study that has trained it; return whether there is one."""
@@ -113,14 +117,10 @@ class RunningCase:
         self._write("running")
         return self._case.folder
 
-    def on_epoch(self, program: str, trials: int, epoch: float = 0.0, seconds: float = 0.0) -> None:
-        """Log now and then how far the trials of a program are that runs; without trials it has ended."""
-        self._progress.at(program, trials, epoch, seconds, self.agenda.remaining, self.agenda.total)
-
     def on_end(self, row: TrialRow) -> None:
         """Count, mirror and log that a trial ended."""
         self._keep()
-        self._progress.ended(row, self.agenda.remaining(), self.agenda.total())
+        self._progress.ended(row)
 
     def _keep(self) -> None:
         if self.record.written:

@@ -30,9 +30,10 @@ def lines_of(monkeypatch):
     def lines_of(stream):
         monkeypatch.setattr(sys, "stderr", stream)
         log_to_stderr()
-        progress = TrialProgress("accuracy", epochs=4)
+        left = iter((3, 2, 1, 0))
+        progress = TrialProgress("accuracy", 4, lambda: next(left), lambda: 4)
         for number, status in enumerate(("completed", "failed", "completed", "completed"), start=1):
-            progress.ended(row(number, number, status, seconds=1.0), remaining=4 - number, total=4)
+            progress.ended(row(number, number, status, seconds=1.0))
         logging.getLogger("adalayers.any").info("finished")
         return stream.getvalue()
 
@@ -63,19 +64,21 @@ def test_a_group_that_runs_says_in_which_epoch_it_is_and_how_long_the_rest_takes
     stream.truncate(0)
     stream.seek(0)
     monkeypatch.setattr(time, "monotonic", lambda: now[0])
-    progress = TrialProgress("accuracy", epochs=32)
+    left = [128]
+    progress = TrialProgress("accuracy", 32, lambda: left[0], lambda: 128)
 
-    def at(seconds, epoch, remaining, program="g"):
+    def at(seconds, epoch, program="g"):
         now[0] = 1000.0 + seconds
-        progress.at(program, 64, epoch, seconds, lambda: remaining, lambda: 64 + 64)
+        progress.at(program, 64, epoch, seconds)
 
-    at(12.5, 1, 128)
-    at(20, 1.6, 128)  # a line was said only just now
-    at(100, 8, 128)
-    progress.at("g", 0, 0, 0, lambda: 64, lambda: 128)
+    at(12.5, 1)
+    at(20, 1.6)  # a line was said only just now
+    at(100, 8)
+    progress.at("g", 0)
+    left[0] = 64
     for number in range(64):
-        progress.ended(row(number, 1, "failed", epochs=24), 64, 128)
-    at(400, 12, 64, "h")
+        progress.ended(row(number, 1, "failed", epochs=24))
+    at(400, 12, "h")
     lines = stream.getvalue().splitlines()
     assert lines[0] == "[0/128] about 13 min left | 64 trials are in epoch 1 of at most 32"
     assert lines[1] == "[0/128] about 12 min left | 64 trials are in epoch 8 of at most 32"
