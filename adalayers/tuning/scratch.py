@@ -13,9 +13,10 @@ import os
 import re
 import secrets
 import shutil
+import stat
 import tempfile
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from pathlib import Path
 
 import psutil
@@ -88,25 +89,24 @@ def _twin(scratch: Path) -> Path:
 
 def clear_dead() -> None:
     """End the processes and delete the scratch folders of this user's drivers that are dead."""
-    with os.scandir(_root()) as entries:
-        folders = [Path(entry.path) for entry in entries if _is_ours(entry)]
-    with contextlib.ExitStack() as locks:
-        dead = [folder for folder in folders if _is_dead(folder, locks)]
-        if not dead:
-            return
-        ended = end_processes(dead)
-        for folder in dead:
-            _remove(folder)
-    logger.warning(
-        f"a killed run had left {ended} processes and {len(dead)} scratch folders here; they are gone now"
-    )
+    cleared = ended = 0
+    for folder in _root().glob("adalayers-ray-*"):
+        with contextlib.suppress(Timeout, OSError):  # its driver lives, or another process clears it
+            if not _may_be_dead(folder):
+                continue
+            with FileLock(folder / _LOCK, timeout=0):
+                ended += end_processes(folder)
+                _remove(folder)
+                cleared += 1
+    if cleared:
+        logger.warning(
+            f"a killed run had left {ended} processes and {cleared} scratch folders here; they are gone now"
+        )
 
 
-def end_processes(folders: Sequence[Path]) -> int:
-    """Kill what belongs to the Ray of any of these scratch folders; return how many processes that were."""
-    left = [
-        process for process in psutil.process_iter() if any(_belongs(process, folder) for folder in folders)
-    ]
+def end_processes(folder: Path) -> int:
+    """Kill what belongs to the Ray of a scratch folder; return how many processes that were."""
+    left = [process for process in psutil.process_iter() if _belongs(process, folder)]
     for process in left:
         with contextlib.suppress(psutil.Error):
             process.kill()
@@ -119,22 +119,12 @@ def _root() -> Path:
     return root if _PLAIN.fullmatch(str(root)) else _SHORT
 
 
-def _is_ours(entry: os.DirEntry[str]) -> bool:
-    """Whether this is a scratch folder of this user."""
-    if not _NAME.fullmatch(entry.name) or not entry.is_dir(follow_symlinks=False):
+def _may_be_dead(folder: Path) -> bool:
+    """Whether this is a scratch folder of this user, and not one that is just being made."""
+    status = folder.lstat()
+    if not (_NAME.fullmatch(folder.name) and stat.S_ISDIR(status.st_mode) and status.st_uid == os.getuid()):
         return False
-    return entry.stat(follow_symlinks=False).st_uid == os.getuid()
-
-
-def _is_dead(folder: Path, locks: contextlib.ExitStack) -> bool:
-    """Whether the driver of a scratch folder is dead; its lock is then held, so that one process alone clears it."""
-    try:
-        if not (folder / _LOCK).exists() and time.time() - folder.stat().st_mtime < _UNLOCKED_SECONDS:
-            return False
-        locks.enter_context(FileLock(folder / _LOCK, timeout=0))
-    except (Timeout, OSError):
-        return False
-    return True
+    return (folder / _LOCK).exists() or time.time() - status.st_mtime > _UNLOCKED_SECONDS
 
 
 def _belongs(process: psutil.Process, folder: Path) -> bool:

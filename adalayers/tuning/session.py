@@ -117,7 +117,7 @@ def _end(scratch: Path) -> None:
 
     with interrupts.deferred(), interrupts.insisting():
         ray.shutdown()
-        end_processes([scratch])
+        end_processes(scratch)
 
 
 def _join(address: str) -> None:
