@@ -52,7 +52,8 @@ class RateTrials:
         self.notes: list[str] = []
         self._tried: dict[str, dict[str, TrialConfig]] = {}  # arm -> trial -> configuration
         self._kept: dict[str, TrialConfig] = {}
-        jobs, left = {}, set()  # two arms that differ in their rate alone try the same
+        jobs: dict[str, TrialJob] = {}  # two arms that differ in their rate alone try the same
+        left: set[str] = set()
         for arm in arms if rates else ():
             configs = at_rates(arm.config, rates, shape)
             tried = self._tried[arm.name] = {identify(config, seed): config for config in configs}
