@@ -13,10 +13,9 @@ from adalayers.request import Resources
 from adalayers.results.provenance import other_software, software
 from adalayers.results.record import PROGRESS
 from adalayers.storage.folder import Folder
-from adalayers.training import members, trainer
+from adalayers.training import together, trainer
 from adalayers.training.members import Members
 from adalayers.training.steps import Pace
-from adalayers.training.together import Together
 from adalayers.tuning.job import TrialJob
 from adalayers.tuning.trainable import run_in_study, trainable
 from tests.helpers.made_data import made_data
@@ -41,7 +40,7 @@ def reported(monkeypatch):
 @pytest.fixture(autouse=True)
 def in_turn(monkeypatch):
     """Trials step one by one, as over live features, so that numbers can be compared bit for bit."""
-    monkeypatch.setattr(Together, "_stackable", lambda self, trainer: False)
+    monkeypatch.setattr(together, "_kind", id)
 
 
 @pytest.fixture
@@ -104,8 +103,8 @@ def test_what_was_completed_is_not_run_again_and_the_rest_goes_on(tmp_path, monk
     assert begun.call_count == 3
 
 
-def test_a_group_that_memory_does_not_hold_says_so(tmp_path, monkeypatch):
-    monkeypatch.setattr(members, "outputs", mock.Mock(side_effect=torch.OutOfMemoryError("out of memory")))
+def test_a_group_that_memory_does_not_hold_says_so(tmp_path, at_step):
+    at_step(1, torch.OutOfMemoryError("out of memory"))
     with pytest.raises(torch.OutOfMemoryError):
         ran(tmp_path, MEMBERS)
 
