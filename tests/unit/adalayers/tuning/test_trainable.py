@@ -103,8 +103,8 @@ def test_what_was_completed_is_not_run_again_and_the_rest_goes_on(tmp_path, monk
     assert begun.call_count == 3
 
 
-def test_a_group_that_memory_does_not_hold_says_so(tmp_path, at_step):
-    at_step(1, torch.OutOfMemoryError("out of memory"))
+def test_a_group_that_memory_does_not_hold_says_so(tmp_path, monkeypatch):
+    monkeypatch.setattr(Members, "gradients", mock.Mock(side_effect=torch.OutOfMemoryError("out of memory")))
     with pytest.raises(torch.OutOfMemoryError):
         ran(tmp_path, MEMBERS)
 
