@@ -58,7 +58,7 @@ class PassRecorder:
             # After an exception too: then nothing of the pass may stay recorded.
             modules.module.register_forward_hook(self._end, always_call=True),
         ]
-        self._states_from_output = []  # which only the module's output gives
+        self._states_from_output = list[State]()  # which only the module's output gives
         for state in self._wanted:
             if (entered := modules.entered_by(state)) is None:
                 self._states_from_output.append(state)
@@ -181,7 +181,7 @@ class PassRecorder:
         lengths, rows = is_token.sum(dim=1), torch.arange(is_token.numel()).view(is_token.shape)
         recorded = {key: self._flat(key) for key in self._kept.get(name, [name])}
         most = HEAD_TOKENS_GPU if device.type == "cuda" else HEAD_TOKENS
-        parts, places = [], []
+        parts, places = list[Tensor](), list[Tensor]()
         with torch.autocast(device.type, enabled=False):
             for batch in token_batches(lengths.numpy(), most):
                 sequences = torch.from_numpy(batch)

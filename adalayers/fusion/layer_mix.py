@@ -244,33 +244,27 @@ class LayerMixes:
         first = members[0]
         self.states, self.width, self.members = first.states, first.width, tuple(members)
         self.eps, self.gelu_after = first.eps, first.gelu_after
-        device, dtype = _matrix(first, 0).device, _matrix(first, 0).dtype
         self._frozen: Tensor | None = None
-        self._any_learned = any(member.mix == "learned" for member in members)
         if not _matrix(first, 0).requires_grad:
-            matrices = [[_matrix(member, i).detach() for member in members] for i in range(len(self.states))]
-            self._frozen = torch.stack([torch.stack(own) for own in matrices])
-
-        def column(numbers: Iterable[float]) -> Tensor:
-            return torch.tensor([[number] for number in numbers], device=device, dtype=dtype)
-
-        self._learned = column(member.mix == "learned" for member in members).bool()
-        self._alpha = column(member.alpha for member in members)
-        lambdas = [member.entropy_weight if member.mix == "learned" else 0.0 for member in members]
-        self._lambda = column(lambdas).squeeze(1) if any(lambdas) else None
-        fixed = [
-            torch.ones(len(self.states)) if member.mix == "learned" else member.fixed_weights
-            for member in members
-        ]
-        self._fixed = torch.stack([each.to(device, dtype) for each in fixed]).log()
+            every = [[_matrix(member, i).detach() for member in members] for i in range(len(self.states))]
+            self._frozen = torch.stack([torch.stack(own) for own in every])
+        self._fixed = torch.stack([member.fixed_weights for member in members]).to(_matrix(first, 0)).log()
+        learned = [member.mix == "learned" for member in members]
+        self._any_learned, self._learned = any(learned), self._column(learned).bool()
+        self._alpha = self._column(member.alpha for member in members)
+        lambdas = [member.entropy_weight * own for member, own in zip(members, learned, strict=True)]
+        self._lambda = self._column(lambdas).squeeze(1) if any(lambdas) else None
         self._log_weights = self._fixed
         self._read = [i for i, weight in enumerate(self._fixed[0].tolist()) if weight > -math.inf]
         self.prepare()
 
+    def _column(self, numbers: Iterable[float]) -> Float[Tensor, "members 1"]:
+        return self._fixed.new_tensor([[number] for number in numbers])
+
     def prepare(self) -> None:
         """Note whose cutoffs act now."""
         self._cutoffs = [member.cutoff if member.cuts else -1.0 for member in self.members]
-        self._cutoff = self._fixed.new_tensor(self._cutoffs).unsqueeze(1)
+        self._cutoff = self._column(self._cutoffs)
 
     def used(self) -> Float[Tensor, "members states"] | None:
         """Return 1 for the projections that the last `mixed` used, else 0; None where all are used."""

@@ -62,15 +62,13 @@ class WeightedConfig(TrialConfig):
         numbers = [state.number for state in states]
         self.require("layer", self.layer is None or self.layer in numbers, f"one of {numbers}")
 
-    def fixed_weights(self, shape: Shape) -> Float[Tensor, " states"] | None:
-        """Return the weights of the hidden states read where they are not learned."""
-        if self.mix == "learned":
-            return None
+    def fixed_weights(self, shape: Shape) -> Float[Tensor, " states"]:
+        """Return the weights of the hidden states read where they are not learned; learned ones: all alike."""
         states = self.states(shape)
         weights = torch.zeros(len(states))
         numbers = [state.number for state in states]
         single = None if self.layer is None else numbers.index(self.layer)
-        weights[{"uniform": slice(None), "single": single, "last": -1}[self.mix]] = 1.0
+        weights[{"single": single, "last": -1}.get(self.mix, slice(None))] = 1.0
         return weights / weights.sum()
 
 
@@ -81,8 +79,7 @@ class WeightedFusion(Fusion):
         super().__init__(config.states(shape), config.width(shape))
         self.mix = config.mix
         self.fixed_weights: Tensor
-        if (fixed := config.fixed_weights(shape)) is not None:
-            self.register_buffer("fixed_weights", fixed, persistent=False)
+        self.register_buffer("fixed_weights", config.fixed_weights(shape), persistent=False)
 
     @abstractmethod
     def all_weights(self) -> Float[Tensor, " states"]:
@@ -107,7 +104,7 @@ class WeightedFusion(Fusion):
 
     def _parameters_at_weight_0(self, projections: nn.ModuleList | None) -> int:
         """Return the trained parameters of projections whose hidden state is fixed at weight 0."""
-        if self.mix == "learned" or projections is None:
+        if projections is None:
             return 0
         return sum(
             parameter.numel()

@@ -37,8 +37,9 @@ class FusionModels:
     def __init__(self, members: Sequence[FusionModel]):
         first = members[0]
         self.config, self.shape = first.config, first.shape
-        kind, *_ = first.fusion.alike() or ()
-        self.fusion = kind([member.fusion for member in members])
+        of_fusion = first.fusion.alike()
+        assert of_fusion is not None
+        self.fusion = of_fusion[0]([member.fusion for member in members])
         with torch.device("meta"):
             self.head = build_head(first.config, first.shape, first.fusion.width)
         heads = [member.head for member in members if member.head is not None]

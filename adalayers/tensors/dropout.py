@@ -12,7 +12,7 @@ from __future__ import annotations
 import functools
 import zlib
 from collections.abc import Sequence
-from typing import TypeVar
+from typing import Any
 
 import numpy as np
 import torch
@@ -33,9 +33,6 @@ _NEXT = 0x9E3779B9
 """2^32 over the golden ratio: small numbers become far apart before they are mixed in."""
 _SPAN = 8192
 """Numbers of one dimension of a place: a sequence has fewer tokens, a vector fewer features."""
-
-
-Numbers = TypeVar("Numbers", NDArray[np.int32], Tensor)
 
 
 def dropout_mask(x: Tensor, p: float, generator: torch.Generator | None = None) -> Tensor:
@@ -84,7 +81,7 @@ def draw_from(model: nn.Module, generator: torch.Generator) -> None:
             module.generator = generator  # type: ignore[assignment]
 
 
-def _mixed(x: Numbers) -> Numbers:
+def _mixed(x: Any) -> Any:
     """Return a hash of each number of an array or a tensor, int32, in place."""
     for factor, shift in zip(_FACTORS, (16, 13), strict=True):
         x ^= (x >> shift) & ((1 << (32 - shift)) - 1)  # the shift keeps the sign, which is no number here

@@ -137,16 +137,16 @@ class Stack:
                 own = zip(trial.parameters, self._parts(m, gradients), takes[m].tolist(), strict=False)
                 trial.step((g.view(p.shape) if taken else None for p, g, taken in own), factor)
             return
-        factor = ragged.to_device(torch.tensor(factors, dtype=takes.dtype), takes.device).unsqueeze(1)
+        of_members = ragged.to_device(torch.tensor(factors, dtype=takes.dtype), takes.device)
         self._steps += takes
         short1, short2 = torch.expm1(self._logs * self._steps.clamp(min=1))  # beta^steps - 1
-        rates, end = self._rates * factor * takes, 0
+        rates, end = self._rates * of_members.unsqueeze(1) * takes, 0
         numbers = rates, self._decay * takes, rates / short1, short2.neg().rsqrt(), takes
         for sizes, g, p, *moments in zip(self._sizes, gradients, self.values, *self._moments, strict=True):
             end += len(sizes)
             # Of a group that is one unit all parameters have the same.
-            own = (each[:, end - p.shape[1] : end].unsqueeze(2) for each in numbers)
-            self._adam(g, p, *moments, *own)
+            scalars = (each[:, end - p.shape[1] : end].unsqueeze(2) for each in numbers)
+            self._adam(g, p, *moments, *scalars)
 
     def _adam(self, g: Tensor, p: Tensor, m: Tensor, v: Tensor, *scalars: Tensor) -> None:
         """Take the step of values p and their moments m and v, by their gradient g."""

@@ -5,12 +5,12 @@ from __future__ import annotations
 import functools
 import itertools
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import torch
 from torch import Tensor
+from torch.nn.utils.rnn import pad_sequence
 
 from adalayers.data.trial_data import SplitData
 from adalayers.features.features import in_whole
@@ -30,25 +30,20 @@ Examples = Sequence[np.ndarray]
 """Of each batch of a step."""
 
 
-@dataclass(frozen=True)
 class Plan:
     """How members read a split.
 
-    Attributes:
+    Args:
         model:   The members' models.
         members: How many read each batch of a step; those of one stand next to each other.
         readers: One of the members of each batch.
         name:    Of the split.
     """
 
-    model: FusionModels
-    members: Sequence[int]
-    readers: Sequence[Trainer]
-    name: str
-
-    @functools.cached_property
-    def _splits(self) -> list[SplitData]:
-        return [reader.data.splits[self.name] for reader in self.readers]
+    def __init__(self, model: FusionModels, members: Sequence[int], readers: Sequence[Trainer], name: str):
+        self.model, self.members, self.readers, self.training = model, members, readers, name == TRAIN
+        self._splits = [reader.data.splits[name] for reader in readers]
+        self._device = readers[0].device
 
     def batches(
         self, steps: Iterable[Sequence[tuple[Examples, Examples]]], taken: int = 0
@@ -64,7 +59,7 @@ class Plan:
         while some := [*itertools.islice(made, STEPS)]:
             every = [*itertools.chain.from_iterable(some)]
             arrays = [array for one in every for array in one.numbers.values()]
-            moved = iter(ragged.to_device_at_once(arrays, self.readers[0].device))
+            moved = iter(ragged.to_device_at_once(arrays, self._device))
             for one in every:
                 one.numbers = {name: next(moved) for name in one.numbers}
             yield from some
@@ -85,15 +80,16 @@ class Plan:
             numbers |= {"padding": padding, "places": places}
         if len(self.members) > 1:
             numbers["of_member"] = np.repeat(np.arange(len(self.members)), self.members)
-        items, training = [split.items(own) for split, own in of_split], self.name == TRAIN
-        counted = ragged.on_gpu(self.readers[0].device)
+        items, counted = [split.items(own) for split, own in of_split], ragged.on_gpu(self._device)
         if self._splits[0].word_offsets is not None:
             numbers["words"] = _stacked(starts[owners] + places for _, owners, places in items)
-        if training:
+        if self.training:
             rows = [own for own, *_ in items]
-            of_rows = zip(self._splits, rows, strict=True)
-            numbers["labels"] = _stacked(split.labels[own] for split, own in of_rows)
-            numbers["shares"] = _stacked(map(shares, self.readers, rows, whole))
+            labels = (split.labels[own] for split, own in zip(self._splits, rows, strict=True))
+            numbers |= {
+                "labels": _stacked(labels),
+                "shares": _stacked(map(shares, self.readers, rows, whole)),
+            }
             if counted:
                 numbers |= self._keys(number, of_split, longest)
         stretched = ragged.stretched_rows(lengths.ravel(), np.tile(longest, len(lengths)))
@@ -101,7 +97,7 @@ class Plan:
             self.members,
             [*zip(sizes, times.tolist(), strict=True)],
             numbers,
-            training,
+            self.training,
             None if counted else self.readers[0].generator,
             functools.partial(self._states, examples, stretched),
         )
@@ -126,11 +122,11 @@ class Plan:
         of_splits = (in_whole(split.features, own) for split, own in zip(self._splits, examples, strict=True))
         features, numbers = zip(*of_splits, strict=True)
         # A base model computes in its own type.
-        with torch.autocast(self.readers[0].device.type, enabled=False):
-            read = features[0].read(np.concatenate(numbers), states, self.readers[0].device)
+        with torch.autocast(self._device.type, enabled=False):
+            read = features[0].read(np.concatenate(numbers), states, self._device)
             if len(examples) == 1:
                 return (read[state] for state in states)
-            index = ragged.to_device(torch.from_numpy(rows), self.readers[0].device)
+            index = ragged.to_device(torch.from_numpy(rows), self._device)
             return (read[state].index_select(0, index) for state in states)
 
 
@@ -152,6 +148,4 @@ def in_passes(whole: Examples, passes: int) -> list[tuple[Examples, Examples]]:
 
 def _stacked(rows: Iterable[np.ndarray]) -> np.ndarray:
     """Return arrays as rows as long as the longest, zeros at their ends."""
-    every = [*rows]
-    most = max(map(len, every))
-    return np.stack([np.pad(row, (0, most - len(row))) for row in every])
+    return pad_sequence([torch.from_numpy(row) for row in rows], batch_first=True).numpy()
