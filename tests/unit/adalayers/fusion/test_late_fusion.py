@@ -48,8 +48,8 @@ def test_agrees_with_numpy_with_all_states_and_without_some(labels, learned, of_
     for renormalise in (True, False):
         formula = functools.partial(numpy_ensemble, made, states, renormalise=renormalise)
         assert_agrees(made, formula, 0, 3, lengths=LENGTHS, renormalise=renormalise)
-    with made.without(encoder(1, 4)):
-        assert made.diagnostics()["late_fusion/weight_04"] == 0
+        with made.without(encoder(1, 4), renormalise=renormalise):
+            assert made.diagnostics()["late_fusion/weight_04"] == 0
 
 
 def test_counts_on_roberta_large():
