@@ -16,7 +16,8 @@ from typing import Any
 import pandas as pd
 from pandas.api.types import is_float_dtype
 
-from adalayers.results.files import BEST, HISTORY, PREDICTIONS, REPORT, STUDY, WORK
+from adalayers.results.files import BEST, HISTORY, PREDICTIONS, REPORT, STUDY, WORK, read_rows
+from adalayers.storage.folder import Folder
 from reports.section import DETAILS, FIGURES
 from reports.write import CONTRASTS, HTML
 
@@ -35,7 +36,7 @@ def publish(folder: Path) -> None:
     for name in (BEST, WORK):
         shutil.rmtree(folder / name, ignore_errors=True)
     if (folder / PREDICTIONS).exists():
-        _keep_test_split(folder / PREDICTIONS)
+        _keep_test_split(folder)
     if (folder / HISTORY).exists():
         _keep_evaluations(folder / HISTORY)
     if (folder / STUDY).exists():
@@ -49,12 +50,12 @@ def publish(folder: Path) -> None:
             figure.unlink()
 
 
-def _keep_test_split(path: Path) -> None:
+def _keep_test_split(folder: Path) -> None:
     """Keep the predictions of the test split, scores of wrong ones, two decimals of these: pages ask for no more."""
-    predictions = pd.read_parquet(path)
+    predictions = read_rows(Folder(folder), PREDICTIONS)
     kept = predictions[predictions["split"] == "test"].round({"score": 2})
     kept["score"] = kept["score"].where(kept["prediction"] != kept["label"])
-    kept.to_parquet(path, index=False, **SMALL)
+    kept.to_parquet(folder / PREDICTIONS, index=False, **SMALL)
 
 
 def _keep_evaluations(path: Path) -> None:

@@ -13,7 +13,6 @@ transformers or mlflow: `adalayers report` reads a folder with this module alone
 
 from __future__ import annotations
 
-import contextlib
 import hashlib
 import io
 import json
@@ -28,7 +27,6 @@ import pandas as pd
 from adalayers.errors import BadInput
 from adalayers.storage.folder import Folder, damaged, require_files
 from adalayers.storage.to_json import to_json
-from adalayers.tasks.kinds import KINDS
 
 STUDY = "study.json"
 TRIALS = "trials.csv"
@@ -88,8 +86,10 @@ def read_rows(folder: Folder, name: str) -> pd.DataFrame:
     try:
         frame = folder.read_parquet(name)
         frame["trial_id"].str.len()
-        if name == PREDICTIONS and len(frame):
-            _read_words(frame, folder)
+        once: dict[Any, Any] = {}  # equal ones are one in memory
+        for column in [key for key in ("label", "prediction") if key in frame]:
+            if len(frame) and isinstance(frame[column].iloc[0], np.ndarray):
+                frame[column] = [once.setdefault(answer, answer) for answer in map(tuple, frame[column])]
     except Exception as error:  # there is no end to what a damaged file makes its readers raise
         raise BadInput(f"{type(error).__name__}: {' '.join(str(error).split())[:200]}") from error
     return frame
@@ -98,26 +98,6 @@ def read_rows(folder: Folder, name: str) -> pd.DataFrame:
 def answers(column: pd.Series) -> pd.Series:
     """Return labels or predictions as they are compared: as texts, but for tuples of a text per word."""
     return column if all(isinstance(answer, tuple) for answer in column) else column.astype(str)
-
-
-def _read_words(frame: pd.DataFrame, folder: Folder) -> None:
-    """Turn labels and predictions per word into tuples, of which equal ones are one in memory."""
-    kind = None
-    with contextlib.suppress(
-        OSError, ValueError, LookupError, TypeError
-    ):  # damage there is none of this file's
-        kind = KINDS.get(folder.read_json(STUDY)["environment"]["dataset"]["kind"])
-    once: dict[Any, Any] = {}
-    for column in [name for name in ("label", "prediction") if name in frame]:
-        if (kind and kind.per_word) or isinstance(frame[column].iloc[0], np.ndarray):
-            frame[column] = [once.setdefault(answer, answer) for answer in map(_words, frame[column])]
-
-
-def _words(answer: Any) -> Any:
-    """Return a list as a tuple, and so the joined text of files that were written before there were lists."""
-    if isinstance(answer, str):
-        return tuple(answer.split())
-    return tuple(answer) if isinstance(answer, np.ndarray) else answer
 
 
 def read_trials(folder: Folder, *, advice: str = RESTORE) -> pd.DataFrame:

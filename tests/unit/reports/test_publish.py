@@ -3,6 +3,7 @@
 import json
 
 import pandas as pd
+import pytest
 
 from reports.publish import publish
 
@@ -28,12 +29,17 @@ def test_what_the_page_does_not_show_goes(tmp_path):
     )
 
 
-def test_tables_keep_what_pages_read(tmp_path):
+@pytest.mark.parametrize("answers", ["ab", [["O", "X"], ["O"]]], ids=["a class", "a class per word"])
+def test_tables_keep_what_pages_read(tmp_path, answers):
     """Of predictions the test split, and scores where wrong; of history evaluations, and weights of a mix."""
     (tmp_path / "report.md").write_text("# A study\n")
     predictions, history = tmp_path / "predictions.parquet", tmp_path / "history.parquet"
-    split = {"split": ["val", "test", "test"], "label": [0, 1, 1], "prediction": [1, 1, 0]}
-    pd.DataFrame({**split, "score": [0.5, 0.7, 0.98765]}).to_parquet(predictions)
+    said = {
+        name: [answers[place] for place in own]
+        for name, own in (("label", [0, 1, 1]), ("prediction", [1, 1, 0]))
+    }
+    rows = {"trial_id": "t", "split": ["val", "test", "test"], **said}
+    pd.DataFrame({**rows, "score": [0.5, 0.7, 0.98765]}).to_parquet(predictions)
     points = {
         "step": [5, 10, 10, 5],
         "val/f1": [None, 0.5, None, None],
