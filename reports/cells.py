@@ -7,7 +7,7 @@ from typing import Any
 
 import pandas as pd
 
-from adalayers.results.intervals import LEVEL, Interval
+from adalayers.results.intervals import LEVEL
 from reports.evidence.claims import Claim
 from reports.reading.frames import records
 from reports.render import markdown
@@ -34,10 +34,6 @@ def relative(row: Mapping[str, Any]) -> str:
     """Return a mean share with its interval in per cent."""
     mean, low, high = (100 * row[name] for name in ("mean", "low", "high"))
     return markdown(estimate(mean, low, high, row["n"], 1, signed=True))
-
-
-def interval_cell(value: Interval | None) -> str:
-    return NONE if value is None else markdown(estimate(value.mean, value.low, value.high, value.n))
 
 
 def ends(low: float | None, high: float | None, digits: int = 3, *, signed: bool = False) -> str:

@@ -140,8 +140,8 @@ def _link(root: Folder, directory: Folder) -> str:
 
 
 def write_claims(directory: Folder, evidence: Evidence) -> None:
-    """Write claims.json and contrasts.json."""
-    directory.write_json(CLAIMS, evidence.claims_json)
+    """Write claims.json, planned comparisons and then factors as wholes, and contrasts.json."""
+    directory.write_json(CLAIMS, [claim.as_json() for claim in (*evidence.claims, *evidence.omnibus)])
     directory.write_json(CONTRASTS, [claim.as_json() for claim in evidence.contrasts])
 
 

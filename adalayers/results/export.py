@@ -11,6 +11,7 @@ import pandas as pd
 from adalayers.errors import BadInput
 from adalayers.results.files import CLAIMS
 from adalayers.results.frames import StudyResults
+from adalayers.results.rescoring import SPLITS
 
 Format = Literal["latex", "csv", "json"]
 
@@ -33,7 +34,6 @@ _SPECIAL = {
 _FORMULA = ("=", "+", "-", "@", "\t", "\r")
 """What begins a formula in a spreadsheet."""
 _CONDITIONAL = ("simple", "interaction")
-_SPLITS = {"val": "validation", "test": "test"}
 
 
 def export(study: StudyResults, form: Format) -> str:
@@ -82,9 +82,7 @@ def _latex_arms(study: StudyResults, arms: pd.DataFrame) -> str:
         [_text(row["arm"]), f"{row['n']:.0f}", _number(row["mean"]), _interval(row["low"], row["high"])]
         for row in arms.to_dict("records")
     ]
-    caption = (
-        f"{_about(study)}: {_SPLITS[split]} {_text(study.study.request.metric)} by arm, mean over seeds."
-    )
+    caption = f"{_about(study)}: {SPLITS[split]} {_text(study.study.request.metric)} by arm, mean over seeds."
     return _float(study, "rrl", ["Arm", "Seeds", "Mean", r"95\% interval"], rows, caption, "arms")
 
 
@@ -98,7 +96,7 @@ def _latex_claims(study: StudyResults, claims: pd.DataFrame, planned: int, label
     first = claims.iloc[0]
     key = ", ".join(f"{mark} {verdict}" for verdict, mark in MARKS.items())
     caption = (
-        f"{_about(study)}: differences of {_SPLITS[first['split']]} {_text(first['metric'])} over paired seeds; "
+        f"{_about(study)}: differences of {SPLITS[first['split']]} {_text(first['metric'])} over paired seeds; "
         f"intervals of all {planned} planned comparisons cover simultaneously at {100 * first['level']:.0f}\\%. {key}."
     )
     return _float(study, "rrlc", ["Comparison", "Seeds", "Difference", "Interval", ""], rows, caption, label)

@@ -61,7 +61,6 @@ class StudyRecord:
         self.written = True
         self._numbers: dict[str, int] = {}
         self._to_retry: set[str] = set()
-        self._best: tuple[float, str] | None = None
         self._read()
 
     def _read(self) -> None:
@@ -84,8 +83,6 @@ class StudyRecord:
             key: row for key, row in noted.items() if row.status != "unfinished" or not self.ended(key)
         }
         self._to_retry = {key for key, row in self.rows.items() if row.status == "failed"}
-        if best := self.best():
-            self._is_best(self.rows[best])
         for trial_id in left:
             if trial_id in self.rows:
                 self._recover(trial_id)
@@ -185,7 +182,7 @@ class StudyRecord:
             )
         for name, frame in left.frames.items():
             self._frames[name][trial_id] = frame.assign(trial_id=trial_id)
-        if self._is_best(row) and work.exists(BEST):
+        if self.best() == trial_id and work.exists(BEST):
             for name in work.names(BEST):
                 self.folder.write_bytes(f"{BEST}/{name}", work.read_bytes(f"{BEST}/{name}"))
         if row.finished:
@@ -220,16 +217,6 @@ class StudyRecord:
             and (score := self.score(trial_id)) is not None
         ]
         return min(scored)[1] if scored else None
-
-    def _is_best(self, row: TrialRow) -> bool:
-        """Return whether a trial that has just ended is the best of all; as `best`, without asking every row again."""
-        score = row.score(self.metric)
-        if row.status != "completed" or score is None:
-            return False
-        if self._best is None or (-score, row.trial_id) <= self._best:
-            self._best = -score, row.trial_id
-            return True
-        return False
 
     def write(self, *, everything: bool = True) -> None:
         """Write the study's files now, or when their time share allows."""

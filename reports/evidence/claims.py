@@ -132,6 +132,8 @@ class Claim(Comparison):
         return {name: named.get(name, getattr(self, name)) for name in FIELDS}
 
 
+Key = tuple[object, ...]
+"""What tells a comparison from the others of a study (`Comparison.key`)."""
 AnyClaim = TypeVar("AnyClaim", bound=Claim)
 Values = Mapping[str, Mapping[int, float]]
 """An arm's name -> its values by seed; arms without any are not in it."""
@@ -326,17 +328,17 @@ def _interval(claim: Claim, variance: float = 0.0) -> tuple[float, float]:
     return float(max(low, -reach)), float(min(high, reach))
 
 
-def with_examples(claims: Iterable[Claim], variances: Mapping[int, float]) -> list[Claim]:
+def with_examples(claims: Iterable[Claim], variances: Mapping[Key, float]) -> list[Claim]:
     """Return the claims with the interval that covers the choice of examples too, where that can be had.
 
     Args:
         claims: The claims.
-        variances: Place in `claims` -> variance of its mean difference over draws of examples, as from `resampling`.
+        variances: Key of a claim -> variance of its mean difference over draws of examples, as from `resampling`.
     """
     widened = []
-    for place, claim in enumerate(claims):
-        if claim.estimate and claim.low is not None and place in variances:
-            low, high = _interval(claim, variances[place])
+    for claim in claims:
+        if claim.estimate and claim.low is not None and claim.key in variances:
+            low, high = _interval(claim, variances[claim.key])
             smallest = claim.estimate.smallest or 0.0
             stands = max(-low, high) < smallest if claim.shown == SAME else low > 0 or high < 0
             claim = replace(

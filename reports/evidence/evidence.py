@@ -13,8 +13,7 @@ import pandas as pd
 
 from adalayers.results.interim_analyses import InterimAnalysis, planned_error
 from adalayers.results.measures import read_shared
-from adalayers.results.study_file import EnvironmentRecord, Factor, Published, RequestRecord
-from adalayers.storage.to_json import JsonObject
+from adalayers.results.study_file import EnvironmentRecord, Factor, RequestRecord
 from adalayers.tasks.kind import TaskKind
 from adalayers.tasks.kinds import KINDS
 from adalayers.tasks.metrics import RankMetric, bounds, metric
@@ -56,15 +55,6 @@ class Evidence:
     def trials(self) -> pd.DataFrame:
         return self.loaded.trials
 
-    @property
-    def published(self) -> tuple[Published, ...]:
-        """What was published for arms, where the study names any."""
-        return self.request.published
-
-    @property
-    def history(self) -> pd.DataFrame:
-        return self.loaded.history
-
     @cached_property
     def _computed(self) -> dict[str, Any]:
         return {}
@@ -89,11 +79,6 @@ class Evidence:
     def scored(self) -> AxisLabel:
         """What axes call the score that arms are compared by: "test accuracy (share correct, 0 to 1)"."""
         return label(f"{self.split}/{self.request.metric}")
-
-    @property
-    def chosen(self) -> AxisLabel:
-        """What axes call the score that chooses, that of validation."""
-        return label(f"val/{self.request.metric}")
 
     @cached_property
     def arms(self) -> pd.DataFrame:
@@ -139,11 +124,6 @@ class Evidence:
         share = nothing.groupby(rows["arm"]).mean()
         return [arm for arm in self.scores if share[arm] >= 0.5]
 
-    @property
-    def own_draws(self) -> bool:
-        """Whether each seed drew training examples of its own."""
-        return numbers(tables.confirmed(self.trials), "draw").nunique() > 1
-
     @cached_property
     def best_arm(self) -> str | None:
         return tables.best_arm(self.arms)
@@ -164,30 +144,29 @@ class Evidence:
         return omnibus.omnibus(self.request, self.scores, self.split, self.analyses)
 
     @cached_property
-    def _examples(self) -> tuple[dict[int, resampling.Variance], list[str]]:
-        labels = self.loaded.study.environment.dataset.labels
-        return resampling.example_variances(
+    def _examples(self) -> tuple[dict[claiming.Key, resampling.Variance], list[str]]:
+        found, notes = resampling.example_variances(
             self.loaded.predictions,
             self.trials,
             self.request,
             self.split,
             [(claim.weights, claim.values) for claim in self.over_seeds],
-            labels,
+            self.environment.dataset.labels,
             self._shared,
         )
+        return {self.over_seeds[place].key: variance for place, variance in found.items()}, notes
 
     @cached_property
     def _shared(self) -> list[int]:
         """The indices of the examples that also stand in train; none where they are not known."""
         indices = read_shared(self.loaded.folder, self.split_name)
-        known = self.loaded.study.environment.dataset.shared.get(self.split_name)
+        known = self.environment.dataset.shared.get(self.split_name)
         return indices if len(indices) == known else []
 
     @property
-    def without_shared(self) -> dict[tuple[object, ...], float]:
+    def without_shared(self) -> dict[claiming.Key, float]:
         """Key of a claim -> its difference without the examples that also stand in train, where that can be had."""
-        found = self._examples[0].items() if self._shared else ()
-        return {self.claims[place].key: variance.without for place, variance in found}
+        return {key: found.without for key, found in self._examples[0].items() if self._shared}
 
     @cached_property
     def spread(self) -> float | None:
@@ -219,21 +198,21 @@ class Evidence:
         """Primary comparisons, how much blocks of examples widen their error over examples, and how many there are."""
         if not (self.tokens or self.words):
             return []  # only of sentences neighbours are of one document
+        found = [(claim, self._examples[0].get(claim.key)) for claim in self.planned]
         return [
-            (self.over_seeds[place], math.sqrt(variance.blocks[0] / variance.mean), variance.blocks[1])
-            for place, variance in self._examples[0].items()
-            if self.over_seeds[place].primary and variance.blocks and variance.mean
+            (claim, math.sqrt(variance.blocks[0] / variance.mean), variance.blocks[1])
+            for claim, variance in found
+            if variance and variance.blocks and variance.mean
         ]
 
     @cached_property
-    def example_variances(self) -> dict[int, float]:
-        """Place of a claim -> the variance of its difference over draws of examples, where that can be had."""
-        variances = {index: variance.mean for index, variance in self._examples[0].items()}
-        if self.split == "val":  # on whose very examples a search chose its best
-            searched = {arm.name for arm in self.request.arms if arm.role in ("best", "tuned")}
-            of_others = {index for index, claim in enumerate(self.over_seeds) if not claim.arms & searched}
-            variances = {index: variances[index] for index in variances.keys() & of_others}
-        return variances
+    def example_variances(self) -> dict[claiming.Key, float]:
+        """Key of a claim -> the variance of its difference over draws of examples, where that can be had."""
+        searched = {arm.name for arm in self.request.arms if arm.role in ("best", "tuned")}
+        of_best = {claim.key for claim in self.over_seeds if claim.arms & searched}
+        # On validation a search chose its best on these very examples.
+        left_out = of_best if self.split == "val" else set()
+        return {key: found.mean for key, found in self._examples[0].items() if key not in left_out}
 
     @cached_property
     def claims(self) -> list[claiming.Claim]:
@@ -272,16 +251,6 @@ class Evidence:
             sum(max(-weight, 0.0) * means[arm] for arm, weight in claim.weights.items()),
         )
 
-    @property
-    def variance_over_examples(self) -> dict[tuple[object, ...], float]:
-        """Key of a claim -> the variance of its difference over draws of examples, where that can be had."""
-        return {self.claims[place].key: variance for place, variance in self.example_variances.items()}
-
-    @property
-    def claims_json(self) -> list[JsonObject]:
-        """The content of `claims.json`: planned comparisons, then factors as wholes."""
-        return [*(claim.as_json() for claim in self.claims), *(effect.as_json() for effect in self.omnibus)]
-
     @cached_property
     def convergence(self) -> pd.DataFrame:
         """The step of convergence of each arm."""
@@ -290,7 +259,7 @@ class Evidence:
     @cached_property
     def best_so_far(self) -> BestSoFar:
         """The best validation score so far of every confirmed trial."""
-        return convergence.best_so_far(self.trials, self.history, self.request.metric, self.baseline)
+        return convergence.best_so_far(self.trials, self.loaded.history, self.request.metric, self.baseline)
 
     @cached_property
     def contrasts(self) -> list[claiming.Claim]:
@@ -363,9 +332,9 @@ class Evidence:
 
     @cached_property
     def profile(self) -> pd.DataFrame:
-        backbone = self.loaded.study.environment.backbone
+        backbone = self.environment.backbone
         depth = {"encoder": backbone.layers, **{stream.name: stream.layers for stream in backbone.streams}}
-        return layers.profile(self.trials, self.history, depth, self.learned_arm)
+        return layers.profile(self.trials, self.loaded.history, depth, self.learned_arm)
 
     # Trained models, cut or at use
 
@@ -384,7 +353,7 @@ class Evidence:
     @property
     def kind(self) -> TaskKind | None:
         """The kind of task; None for one that is not known here."""
-        return KINDS.get(self.loaded.study.environment.dataset.kind)
+        return KINDS.get(self.environment.dataset.kind)
 
     @property
     def tokens(self) -> bool:
@@ -396,7 +365,7 @@ class Evidence:
         """How tags of entities are read: as all of the dataset say; where none are known, as predicted ones do."""
         if not self.tokens:
             return NO_TAGS
-        known = self.loaded.study.environment.dataset.labels
+        known = self.environment.dataset.labels
         return scheme_or_runs(known or sorted({tag for tags in self.predictions["label"] for tag in tags}))
 
     @property

@@ -26,7 +26,7 @@ def distances(cases: Named) -> pd.DataFrame:
     """
     rows = []
     for name, evidence in cases:
-        environment, metric = evidence.loaded.study.environment, evidence.request.metric
+        environment, metric = evidence.environment, evidence.request.metric
         trivial, score = (
             environment.dataset.baseline.get(evidence.split),
             evidence.row_of(evidence.request.control),

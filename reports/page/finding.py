@@ -248,16 +248,12 @@ def _headline(evidence: Evidence, claims: Sequence[Claim]) -> list[Found]:
 
 
 def _wholes(evidence: Evidence) -> Iterable[Whole]:
-    symbols = {factor.name: short(factor) for factor in evidence.request.factors}
-    meanings = {
-        factor.name: f"{short(factor)} ({factor.meaning})" if factor.meaning else short(factor)
-        for factor in evidence.request.factors
-    }
+    known = {factor.name: factor for factor in evidence.request.factors}
     for effect in evidence.omnibus:
-        several = len(effect.factors) > 1
-        name = " and ".join((symbols if several else meanings)[factor] for factor in effect.factors)
-        short_name = " and ".join(symbols[factor] for factor in effect.factors)
-        yield Whole(name, short_name, effect.verdict, effect.p_value or 0.0, several)
+        symbols = " and ".join(short(known[name]) for name in effect.factors)
+        several, meaning = len(effect.factors) > 1, known[effect.factors[0]].meaning
+        name = symbols if several or not meaning else f"{symbols} ({meaning})"
+        yield Whole(name, symbols, effect.verdict, effect.p_value or 0.0, several)
 
 
 def _halves(evidence: Evidence) -> Sequence[tuple[str, Mapping[str, float]]]:
@@ -302,7 +298,7 @@ def floor(evidence: Evidence) -> Mapping[str, Any] | None:
     closed: the share of the way from a trivial model to a perfect score; trivial: the former's score
     accuracies: least and largest mean of an arm, where another score of answers selects; most: of one answer
     """
-    dataset, metric = evidence.loaded.study.environment.dataset, evidence.request.metric
+    dataset, metric = evidence.environment.dataset, evidence.request.metric
     trivial = dataset.baseline.get(evidence.split)
     means = evidence.arms["mean"].dropna()
     closed = share_of_the_way(None if means.empty else float(means.max()), trivial, metric)
@@ -318,8 +314,6 @@ def floor(evidence: Evidence) -> Mapping[str, Any] | None:
 
 def under_trained(evidence: Evidence) -> tuple[float, int] | None:
     """Return the share of trials whose best epoch is the last allowed, and that epoch, where it is nearly all."""
-    if any(factor.condition and factor.name == "epochs" for factor in evidence.request.factors):
-        return None
-    rows = tables.at_last_epoch(evidence.trials)
+    rows = tables.at_last_epoch(evidence.trials, evidence.request)
     share = float(rows["last"].mean()) if len(rows) else 0.0
     return (share, int(rows["allowed"].max())) if share >= ALL else None

@@ -92,20 +92,16 @@ def without_result(evidence: Evidence) -> Rows | None:
 
 
 def validation(evidence: Evidence) -> Rows | None:
-    tested = "test" in evidence.loaded.study.environment.dataset.examples
+    tested = "test" in evidence.environment.dataset.examples
     return {} if evidence.claims and not tested and evidence.split != "test" else None
 
 
 def late(evidence: Evidence) -> Rows | None:
     """Some arms were best at the last epoch allowed, others before: the order of arms may change."""
-    if any(
-        factor.condition and factor.name == "epochs" for factor in evidence.request.factors
-    ) or under_trained(evidence):
-        return None
-    rows = tables.at_last_epoch(evidence.trials)
+    rows = tables.at_last_epoch(evidence.trials, evidence.request)
     last = rows["last"].groupby(rows["arm"]).mean()
     arms = list(last.index[last >= LATE])
-    if not arms or last.min() >= LATE / 2:  # all alike
+    if not arms or last.min() >= LATE / 2 or under_trained(evidence):  # all alike
         return None
     return {
         "arms": _arms(arms, evidence),
@@ -132,7 +128,7 @@ def too_coarse(evidence: Evidence) -> dict[tuple[object, ...], float]:
 
     That is what the choice of test examples alone leaves open, where it is more than the smallest effect.
     """
-    variances = evidence.variance_over_examples
+    variances = evidence.example_variances
     halves = {
         claim.key: resolution(variances[claim.key], claim.level)
         for claim in evidence.planned
@@ -151,7 +147,7 @@ def examples(evidence: Evidence) -> Rows | None:
         return None
     return {
         "split": evidence.split_name,
-        "n": evidence.loaded.study.environment.dataset.examples.get(evidence.split_name, 0),
+        "n": evidence.environment.dataset.examples.get(evidence.split_name, 0),
         "here": _named(here, evidence),
         "halves": (min(halves), max(halves)) if halves else None,
         "many": len(halves),
@@ -168,7 +164,7 @@ def without_examples(evidence: Evidence) -> Rows | None:
 
 def shared(evidence: Evidence) -> Rows | None:
     """Examples that also stand in train, and the first difference that the page tells without them."""
-    dataset, split = evidence.loaded.study.environment.dataset, evidence.split_name
+    dataset, split = evidence.environment.dataset, evidence.split_name
     if not (n := dataset.shared.get(split)):
         return None
     found, without = finding(evidence), evidence.without_shared
@@ -280,7 +276,7 @@ def after_decision(evidence: Evidence) -> Rows | None:
 
 def classes(evidence: Evidence) -> Rows | None:
     """Accuracy is mostly that on one class."""
-    label, share = majority(evidence.loaded.study.environment.dataset, evidence.split_name)
+    label, share = majority(evidence.environment.dataset, evidence.split_name)
     if evidence.request.metric != "accuracy" or share <= UNEVEN:
         return None
     return {"label": label, "share": share, "split": evidence.split_name}
@@ -288,7 +284,7 @@ def classes(evidence: Evidence) -> Rows | None:
 
 def truncated(evidence: Evidence) -> Rows | None:
     """Splits many of whose examples were cut to the maximum length; of unknown size any cut is one of all."""
-    dataset = evidence.loaded.study.environment.dataset
+    dataset = evidence.environment.dataset
     shares = {
         split: cut.get("examples", 0) / (dataset.examples.get(split) or cut.get("examples") or 1)
         for split, cut in dataset.truncated.items()
@@ -299,7 +295,7 @@ def truncated(evidence: Evidence) -> Rows | None:
 
 def as_read(evidence: Evidence) -> Rows | None:
     """What a reader may not expect of how the data was read."""
-    notes = evidence.loaded.study.environment.dataset.notes
+    notes = evidence.environment.dataset.notes
     return {"notes": notes} if notes else None
 
 

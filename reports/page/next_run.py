@@ -58,11 +58,10 @@ class Next:
 
 
 def next_run(evidence: Evidence) -> Next:
-    study, request = evidence.loaded.study, evidence.request
-    command = request.command
+    request, runs, command = evidence.request, evidence.loaded.study.runs, evidence.request.command
     if not command:
         return Next("none")
-    if study.runs.state != "finished":
+    if runs.state != "finished":
         return Next("unfinished", command)
     search, searched = _search(evidence, command)
     told = Next("none", effect=request.smallest_effect, search=search, searched=searched)
@@ -132,7 +131,7 @@ def _needed(claims: Iterable[Claim], evidence: Evidence) -> Iterable[int | None]
     The differences seen play no part: computing from them would promise whatever chance happened to show.
     """
     effect, spread = evidence.request.smallest_effect, evidence.spread
-    variances = evidence.variance_over_examples
+    variances = evidence.example_variances
     for claim in claims:
         if claim.level and effect and spread:
             own = claim.sd if claim.n >= OWN_SPREAD_FROM else None

@@ -16,7 +16,9 @@ from reports.page.limits import limits
 from reports.page.next_run import next_run
 from reports.page.scores import scores
 from reports.page.setup import setup
+from reports.reading.frames import numbers
 from reports.render import render
+from reports.tables.arms import confirmed
 
 FOREST = "quality"
 """The section whose figure stands on the page of a study that names none with a figure."""
@@ -74,7 +76,7 @@ class StudyPage:
             runs=study.runs,
             dirty=bool(study.environment.git.dirty),
             finding=found,
-            own_draws=evidence.own_draws,
+            own_draws=numbers(confirmed(evidence.trials), "draw").nunique() > 1,
             lead=self.lead[:2] if self.lead else None,
             scores=scores(evidence, found.score),
             planned=len(found.all),

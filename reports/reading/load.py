@@ -13,17 +13,6 @@ import pandas as pd
 from adalayers.comparisons import PlannedArm
 from adalayers.errors import BadInput
 from adalayers.results import files
-from adalayers.results.files import (
-    BEST,
-    EVALUATIONS,
-    HISTORY,
-    PREDICTIONS,
-    STUDY,
-    TRIALS,
-    counts,
-    read_rows,
-    read_trials,
-)
 from adalayers.results.rescoring import contradictions
 from adalayers.results.study_file import RequestRecord, StudyFile, read_study
 from adalayers.storage.folder import Folder
@@ -68,45 +57,47 @@ def load(folder: Folder | str | Path) -> Loaded:
 
 
 def _load(folder: Folder) -> Loaded:
-    study, trials, problems = read_study(folder), read_trials(folder), []
+    study, trials, problems = read_study(folder), files.read_trials(folder), []
     frames = {}
-    for name in (HISTORY, PREDICTIONS, EVALUATIONS):
+    for name in (files.HISTORY, files.PREDICTIONS, files.EVALUATIONS):
         frames[name] = pd.DataFrame({"trial_id": pd.Series(dtype=str)})
         if folder.exists(name):
             try:
-                frames[name] = read_rows(folder, name)
+                frames[name] = files.read_rows(folder, name)
             except BadInput as error:
                 problems.append(f"`{name}` is damaged; what depends on it is left out ({error}).")
-        elif name != EVALUATIONS or study.request.variants:
+        elif name != files.EVALUATIONS or study.request.variants:
             problems.append(f"`{name}` is missing; what depends on it is left out.")
+    history, predictions, evaluations = frames.values()
     completed = (trials["status"] == "completed").any()
-    if completed and not study.runs.published and not folder.exists(f"{BEST}/model.safetensors"):
-        problems.append(f"`{BEST}/`, the best model, is missing.")
+    if completed and not study.runs.published and not folder.exists(f"{files.BEST}/model.safetensors"):
+        problems.append(f"`{files.BEST}/`, the best model, is missing.")
     evaluated = trials.loc[trials["status"].isin(["completed", "stopped"]), "trial_id"]
-    without_history = sorted(set(evaluated) - set(frames[HISTORY]["trial_id"]))
-    if without_history and len(frames[HISTORY]):
+    without_history = sorted(set(evaluated) - set(history["trial_id"]))
+    if without_history and len(history):
         problems.append(
-            f"{len(without_history)} trials have no rows in `{HISTORY}`: {', '.join(without_history[:5])}"
+            f"{len(without_history)} trials have no rows in `{files.HISTORY}`: {', '.join(without_history[:5])}"
             + ("…" if len(without_history) > 5 else ".")
         )
-    if study.runs.counts != (counted := counts(trials)):
+    if study.runs.counts != (counted := files.counts(trials)):
         problems.append(
-            f"`{STUDY}` counts {study.runs.counts}, `{TRIALS}` holds {counted}; the rows are what is reported."
+            f"`{files.STUDY}` counts {study.runs.counts}, `{files.TRIALS}` holds {counted}; "
+            "the rows are what is reported."
         )
     study = _with_arms_of(trials, study)
     request, dataset = study.request, study.environment.dataset
     withheld = contradictions(
         trials,
-        frames[PREDICTIONS],
+        predictions,
         kind=dataset.kind,
         labels=dataset.labels,
         examples=dataset.examples,
     )
     withheld |= _twice(trials[~trials["trial_id"].isin(withheld)])
     problems += oddities(trials[~trials["trial_id"].isin(withheld)], request)
-    believed = frames[PREDICTIONS][~frames[PREDICTIONS]["trial_id"].isin(withheld)]
+    believed = predictions[~predictions["trial_id"].isin(withheld)]
     scored = with_floor(without_scores(trials, withheld), request.metric, dataset.baseline)
-    return Loaded(folder, study, scored, frames[HISTORY], believed, frames[EVALUATIONS], problems, withheld)
+    return Loaded(folder, study, scored, history, believed, evaluations, problems, withheld)
 
 
 def _with_arms_of(trials: pd.DataFrame, study: StudyFile) -> StudyFile:

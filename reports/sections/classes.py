@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from adalayers.results.intervals import mean_interval
-from reports.cells import interval_cell, named
+from reports.cells import named, summary
 from reports.evidence.evidence import Evidence
 from reports.section import Section, Table
-from reports.tables.arms import values
+from reports.tables import arms
 from reports.words.labels import SPLITS
 from reports.words.text import NONE
 
@@ -21,21 +20,18 @@ def frames(evidence: Evidence) -> Evidence | None:
 def tables(evidence: Evidence) -> Sequence[Table]:
     prefix = f"{evidence.split}/f1/"
     scores = {
-        str(name).removeprefix(prefix): values(evidence.trials, str(name))
+        str(name).removeprefix(prefix): arms.values(evidence.trials, str(name))
         for name in evidence.trials.columns
         if str(name).startswith(prefix)
     }
     rows: list[list[object]] = [
         [
             named(arm),
-            *(
-                interval_cell(mean_interval(own.get(arm, {}).values(), limits=(0.0, 1.0)))
-                for own in scores.values()
-            ),
+            *(summary(arms.summary(own.get(arm, {}).values(), limits=(0.0, 1.0))) for own in scores.values()),
         ]
         for arm in evidence.arms["arm"]
     ]
-    for model in {run.base_model: run for run in evidence.published if run.classes}.values():
+    for model in {run.base_model: run for run in evidence.request.published if run.classes}.values():
         known = {score.name: score.f1 for score in model.classes}
         rows.append([f"published, {model.base_model}", *(known.get(name, NONE) for name in scores)])
     return [Table(["arm", *scores], rows, f"F1 on {SPLITS[evidence.split]}; words and type have to agree.")]

@@ -14,7 +14,7 @@ from reports.evidence.evidence import Evidence
 from reports.plots import GREY, curves, panels
 from reports.section import Section, Table
 from reports.tables.curves import learning_curves
-from reports.words.labels import LABELS
+from reports.words.labels import LABELS, label
 from reports.words.text import number
 
 PER_PANEL = 6
@@ -53,7 +53,7 @@ def draw(frames: Frames) -> Figure:
     """Mean best score so far against steps, six arms in a panel with names of its own; the control is grey."""
     over_steps, arms = frames.curves, list(dict.fromkeys(frames.curves["arm"]))
     shown = [arms[start : start + PER_PANEL] for start in range(0, len(arms), PER_PANEL)]
-    y = f"best {frames.evidence.chosen}"
+    y = "best " + label(f"val/{frames.evidence.request.metric}")
     figure, axes = panels([""] * len(shown), 3.3, x=LABELS["step"], y=y, most=2)
     reference = over_steps[over_steps["arm"] == frames.evidence.request.control]
     for panel, of_panel in zip(axes, shown, strict=True):

@@ -35,7 +35,7 @@ class Frames:
 
 
 def frames(evidence: Evidence) -> Frames | None:
-    backbone = evidence.loaded.study.environment.backbone
+    backbone = evidence.environment.backbone
     table = costing.compared(evidence.costs, evidence.request, backbone)
     several = len({arm.fusion for arm in evidence.request.arms}) > 1
     if len(table) < 2 or (not several and costing.alike(table["operations"])):

@@ -29,7 +29,7 @@ class Frames:
 
 def frames(evidence: Evidence) -> Frames | None:
     """None where labels are numbers, and without predictions."""
-    if not evidence.loaded.study.environment.dataset.labels:
+    if not evidence.environment.dataset.labels:
         return None
     rows = evidence.predictions
     rows = rows[rows["trial_id"].map(evidence.shown_arms) == evidence.best_arm]
@@ -37,7 +37,7 @@ def frames(evidence: Evidence) -> Frames | None:
         confusion = errors.span_confusion(rows, evidence.scheme)
     else:
         rows = errors.by_word(rows) if evidence.words else rows
-        confusion = errors.confusion(rows, evidence.loaded.study.environment.dataset.labels)
+        confusion = errors.confusion(rows, evidence.environment.dataset.labels)
     items = "entities" if evidence.tokens else "words" if evidence.words else "examples"
     return Frames(confusion, rows["trial_id"].nunique(), items) if confusion.to_numpy().any() else None
 

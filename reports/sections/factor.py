@@ -44,7 +44,7 @@ def tables(frames: Frames) -> Sequence[Table]:
         **({"live layers": lambda row: number(row["live"], 2)} if rows["live"].nunique() > 1 else {}),
         **({"deepest": lambda row: number(row["layers"], 2)} if rows["layers"].nunique() > 1 else {}),
     }
-    pool = evidence.loaded.study.environment.dataset.examples.get("train", 0)
+    pool = evidence.environment.dataset.examples.get("train", 0)
     overlap = frames.name == SIZE and pool and (rows["x"] > pool / 2).any()
     caption = (
         f"Each seed draws its own examples from {pool:,}: draws of more than half overlap." if overlap else ""

@@ -37,7 +37,7 @@ def frames(evidence: Evidence) -> Frames | None:
     factors, core = evidence.request.factors, evidence.core
     rows = confirmed(evidence.trials)
     rows = rows[rows["arm"].isin(set(core["arm"]))]
-    models = mix.at_best(rows, evidence.history).merge(rows[["trial_id", "arm"]], on="trial_id")
+    models = mix.at_best(rows, evidence.loaded.history).merge(rows[["trial_id", "arm"]], on="trial_id")
     first = core[column(factors[0].name)] if factors else core["arm"]
     cells = core[["arm"]].assign(x=first, series=cell_names(core, factors[1:]))
     return Frames(evidence, models.merge(cells, on="arm"))

@@ -5,20 +5,19 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from adalayers.comparisons import PlannedArm
-from adalayers.results.intervals import mean_interval
 from adalayers.results.study_file import Published
 from adalayers.tasks.metrics import bounds
-from reports.cells import INTERVAL, interval_cell, named
+from reports.cells import INTERVAL, named, summary
 from reports.evidence.evidence import Evidence
 from reports.reading.load import as_text
 from reports.section import Section, Table
-from reports.tables.arms import values
+from reports.tables import arms as by_arm
 from reports.words.labels import SPLITS, short
 
 
 def tables(evidence: Evidence) -> Sequence[Table]:
     arms = {name: arm for arm in evidence.request.arms for name in (*arm.aliases, arm.name)}
-    pairs = [(arms[run.arm], run) for run in evidence.published if run.arm in arms]
+    pairs = [(arms[run.arm], run) for run in evidence.request.published if run.arm in arms]
     heads = ["arm", f"here, {INTERVAL}", "on", "published", "parameters, published", "recomputed", "source"]
     facts = [_facts(evidence, arm, run) for arm, run in pairs]
     differs = []
@@ -33,10 +32,10 @@ def tables(evidence: Evidence) -> Sequence[Table]:
 
 
 def _row(evidence: Evidence, arm: PlannedArm, run: Published) -> list[object]:
-    of_test = values(evidence.trials, f"test/{run.metric}").get(arm.name)
+    of_test = by_arm.values(evidence.trials, f"test/{run.metric}").get(arm.name)
     split = "test" if run.split == "test" and of_test else "val"
-    scores = values(evidence.trials, f"{split}/{run.metric}").get(arm.name, {}).values()
-    here = interval_cell(mean_interval(scores, limits=bounds(run.metric)))
+    scores = by_arm.values(evidence.trials, f"{split}/{run.metric}").get(arm.name, {}).values()
+    here = summary(by_arm.summary(scores, limits=bounds(run.metric)))
     source = ": ".join(filter(None, (run.source, run.remark)))
     on = f"{SPLITS[split]} {short(run.metric)}"
     return [named(run.arm), here, on, run.score, f"{run.parameters / 1e6:.2f}M", run.recomputed, source]
@@ -69,4 +68,6 @@ def _facts(evidence: Evidence, arm: PlannedArm, run: Published) -> dict[str, tup
     }
 
 
-SECTION = Section("Published results", lambda evidence: evidence if evidence.published else None, tables)
+SECTION = Section(
+    "Published results", lambda evidence: evidence if evidence.request.published else None, tables
+)

@@ -30,10 +30,10 @@ class Frames:
 
 def frames(evidence: Evidence) -> Frames | None:
     best = best_trial(evidence.trials, evidence.request, learned=True)
-    history = mix.mix_history(evidence.history, best)
+    history = mix.mix_history(evidence.loaded.history, best)
     if best is None or history.empty:
         return None
-    own = mix.at_best(evidence.trials[evidence.trials["trial_id"] == best], evidence.history)
+    own = mix.at_best(evidence.trials[evidence.trials["trial_id"] == best], evidence.loaded.history)
     at_best = own.drop(columns="trial_id").rename(columns=mix.state_name).max().rename("mean")
     return Frames(history, at_best.rename_axis("name").reset_index(), best)
 

@@ -47,8 +47,13 @@ def confirmed(trials: pd.DataFrame) -> pd.DataFrame:
     return trials.iloc[sorted(first.values(), key=lambda row: ids[row])]
 
 
-def at_last_epoch(trials: pd.DataFrame) -> pd.DataFrame:
-    """A row per confirmed trial that says so: arm, allowed (epochs), last (whether its best epoch is that one)."""
+def at_last_epoch(trials: pd.DataFrame, request: RequestRecord) -> pd.DataFrame:
+    """A row per confirmed trial that says so: arm, allowed (epochs), last (whether its best epoch is that one).
+
+    None where numbers of epochs are what is compared.
+    """
+    if any(factor.condition and factor.name == "epochs" for factor in request.factors):
+        trials = trials.iloc[:0]
     rows = confirmed(trials)
     allowed, best = numbers(rows, "config/epochs"), numbers(rows, "best_epoch")
     table = pd.DataFrame({"arm": rows["arm"], "allowed": allowed, "last": best == allowed})
@@ -140,16 +145,21 @@ def search(trials: pd.DataFrame, request: RequestRecord) -> pd.DataFrame:
     validation so far), epochs. Completed trials first, best first; a stopped trial's score is a lower bound on what it
     would have reached, so the two never mix.
     """
+    rows = best_first(trials, request)
+    cells = {
+        column(name): _cells(factoring.of_trials(rows, name), rows.index)
+        for name in dict.fromkeys((*(factor.name for factor in request.factors), *request.nuisance))
+    }
+    table = rows[["trial_id", "status"]].assign(**cells, score=rows["score"], epochs=numbers(rows, "epochs"))
+    return table.reset_index(drop=True)
+
+
+def best_first(trials: pd.DataFrame, request: RequestRecord) -> pd.DataFrame:
+    """Return the rows of the search's completed or stopped trials with their score, in the order of `search`."""
     rows = searched(trials)
     rows = rows[rows["status"].isin(["completed", "stopped"])]
-    table = pd.DataFrame({"trial_id": rows["trial_id"], "status": rows["status"]})
-    for name in dict.fromkeys((*(factor.name for factor in request.factors), *request.nuisance)):
-        table[column(name)] = _cells(factoring.of_trials(rows, name), rows.index)
-    table["score"] = numbers(rows, f"val/{request.metric}")
-    table["epochs"] = numbers(rows, "epochs")
-    return table.sort_values(["status", "score", "trial_id"], ascending=[True, False, True]).reset_index(
-        drop=True
-    )
+    rows = rows.assign(score=numbers(rows, f"val/{request.metric}"))
+    return rows.sort_values(["status", "score", "trial_id"], ascending=[True, False, True])
 
 
 def best_arm(arm_table: pd.DataFrame) -> str | None:

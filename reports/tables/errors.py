@@ -79,15 +79,14 @@ def span_confusion(rows: pd.DataFrame, scheme: Scheme) -> pd.DataFrame:
     holds predicted entities that overlap no true one (NaN where that cannot be). Empty without any entity, and with
     more than `MOST_CLASSES` types.
     """
-    trials = _spans(rows, scheme)
-    types = sorted({name for spans in trials.values() for name in spans.types})
+    trials = [_spans(of_trial, scheme) for _, of_trial in rows.groupby("trial_id")]
+    types = sorted({name for *_, names in trials for name in names})
     if not 0 < len(types) <= MOST_CLASSES:
         return pd.DataFrame()
     predicted_names, true = [*types, BOUNDARIES, MISSED], [*types, SPURIOUS]
     total = np.zeros((len(true), len(predicted_names)))
-    for spans in trials.values():
-        class_of = np.array([types.index(name) for name in spans.types], dtype=int)
-        gold, predicted = spans.gold, spans.predicted
+    for gold, predicted, names in trials:
+        class_of = np.array([types.index(name) for name in names], dtype=int)
         outcome = np.where(_overlaps(gold, predicted), len(types), len(types) + 1)
         in_gold, in_predicted = same_words(gold, predicted)
         outcome[in_gold] = class_of[predicted[2][in_predicted]]
@@ -98,22 +97,13 @@ def span_confusion(rows: pd.DataFrame, scheme: Scheme) -> pd.DataFrame:
     return pd.DataFrame(total / len(trials), index=true, columns=predicted_names)
 
 
-class _Spans:
-    """True and predicted entities of one trial: (start, end, kind) each, kinds numbering `types`."""
-
-    def __init__(self, rows: pd.DataFrame, scheme: Scheme):
-        kinds: dict[str, int] = {}
-        pairs = zip(rows["label"], rows["prediction"], strict=True)
-        whole = [(gold, tags) for gold, tags in pairs if len(gold) == len(tags)]
-        self.gold = entities([gold for gold, _ in whole], scheme, kinds)
-        self.predicted = entities([tags for _, tags in whole], scheme, kinds)
-        self.types = list(kinds)
-
-
-def _spans(rows: pd.DataFrame, scheme: Scheme) -> dict[str, _Spans]:
-    return {
-        str(trial_id): _Spans(of_trial, scheme) for trial_id, of_trial in rows.groupby("trial_id", sort=True)
-    }
+def _spans(rows: pd.DataFrame, scheme: Scheme) -> tuple[Entities, Entities, list[str]]:
+    """Return true and predicted entities of one trial: (start, end, kind) each, kinds numbering the names."""
+    kinds: dict[str, int] = {}
+    pairs = zip(rows["label"], rows["prediction"], strict=True)
+    whole = [(gold, tags) for gold, tags in pairs if len(gold) == len(tags)]
+    gold, predicted = (entities([pair[side] for pair in whole], scheme, kinds) for side in (0, 1))
+    return gold, predicted, list(kinds)
 
 
 def _overlaps(a: Entities, b: Entities) -> np.ndarray:

@@ -8,19 +8,16 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import pandas as pd
 
 from adalayers.comparisons import IMPORTANCES_FROM
 from adalayers.results.study_file import RequestRecord
-from reports.reading.frames import numbers, searched
+from reports.reading.frames import numbers
 from reports.reading.space import Domain, as_choice
-
-if TYPE_CHECKING:
-    from optuna import Study
-    from optuna.storages import BaseStorage
+from reports.tables.arms import best_first
 
 MAX_TRIALS = 1000
 """Completed trials that are looked at: more would take minutes, and change little."""
@@ -36,10 +33,8 @@ def search_points(trials: pd.DataFrame, request: RequestRecord, space: Sequence[
     Columns: trial_id, status, score, and one per hyperparameter: a number, or the choice as text.
     Completed trials first, best first; ids decide between equals. Of very many, `MAX_TRIALS` at even distances in rank.
     """
-    rows = searched(trials)
-    rows = rows[rows["status"].isin(["completed", "stopped"])]
-    table = pd.DataFrame({"trial_id": rows["trial_id"], "status": rows["status"]})
-    table["score"] = numbers(rows, f"val/{request.metric}")
+    rows = best_first(trials, request)
+    table = rows[["trial_id", "status", "score"]].copy()
     for domain in space:
         column = f"config/{domain.name}"
         if domain.choices and column in rows.columns:
@@ -48,7 +43,7 @@ def search_points(trials: pd.DataFrame, request: RequestRecord, space: Sequence[
             table[domain.name] = numbers(rows, column)
             if domain.log:
                 table[domain.name] = table[domain.name].where(table[domain.name] > 0)
-    order = table.dropna().sort_values(["status", "score", "trial_id"], ascending=[True, False, True])
+    order = table.dropna()
     done = order.index[order["status"] == "completed"]
     places = np.linspace(0, len(done) - 1, min(len(done), MAX_TRIALS)).round().astype(int)
     return order.loc[[*done[places], *order.index[len(done) :]]].reset_index(drop=True)
@@ -93,23 +88,13 @@ def _trials(done: pd.DataFrame, space: Sequence[Domain]) -> list[Any]:
         else:
             low, high = min(domain.low, done[domain.name].min()), max(domain.high, done[domain.name].max())
             kinds[domain.name] = distributions.FloatDistribution(float(low), float(high), log=domain.log)
-    study = _new_study()
-    for row, score in zip(done[[*kinds]].to_dict("records"), done["score"], strict=True):
-        parameters = {str(name): value for name, value in row.items()}
-        study.add_trial(create_trial(params=parameters, distributions=kinds, value=float(score)))
-    return study.get_trials(deepcopy=False)
-
-
-def _new_study(storage: BaseStorage | None = None) -> Study:
-    """Return an empty study, without Optuna's line on it."""
-    import optuna
-
-    before = optuna.logging.get_verbosity()
-    optuna.logging.set_verbosity(optuna.logging.WARNING)
-    try:
-        return optuna.create_study(storage=storage, direction="maximize")
-    finally:
-        optuna.logging.set_verbosity(before)
+    rows = zip(done[[*kinds]].to_dict("records"), done["score"], strict=True)
+    return [
+        create_trial(
+            params={str(name): value for name, value in row.items()}, distributions=kinds, value=score
+        )
+        for row, score in rows
+    ]
 
 
 def _shares(trials: list[Any], space: Sequence[Domain]) -> np.ndarray:
@@ -123,8 +108,12 @@ def _shares(trials: list[Any], space: Sequence[Domain]) -> np.ndarray:
         def get_trials(self, deepcopy: bool = True, states: Any = None) -> list[Any]:
             return trials
 
-    storage = optuna.storages.InMemoryStorage()
-    study = StudyOfTrials(_new_study(storage).study_name, storage)
+    storage, verbosity = optuna.storages.InMemoryStorage(), optuna.logging.get_verbosity()
+    optuna.logging.set_verbosity(optuna.logging.WARNING)  # no line on a new study
+    try:
+        study = StudyOfTrials(optuna.create_study(storage=storage, direction="maximize").study_name, storage)
+    finally:
+        optuna.logging.set_verbosity(verbosity)
     names = [domain.name for domain in space]
     with warnings.catch_warnings():
         # A resample whose best trials all tie with the rest: Optuna warns, and all are equally important.

@@ -40,18 +40,19 @@ def test_points_stand_at_their_levels_series_apart_and_hollow_without_interval()
     assert (fills[2.0], fills[1.0]) == ("white", plots.look(0).colour)
 
 
-@pytest.mark.parametrize(("scale", "shown"), [("log", "log"), ("linear", "linear")])
-def test_numbers_lie_to_scale(scale, shown):
+@pytest.mark.parametrize(
+    ("scale", "x", "places", "shown"),
+    [
+        ("log", [1.0, 8.0], [1.0, 8.0], "log"),
+        ("linear", [1.0, 8.0], [1.0, 8.0], "linear"),
+        ("log", [0.0, 8.0], [0.0, 1.0], "linear"),  # cannot be logarithmic: levels side by side
+    ],
+)
+def test_numbers_lie_to_scale(scale, x, places, shown):
     _, axes = plots.single(3.0, "x", "y")
-    plots.points(frame(x=[1.0, 8.0], mean=[1.0, 2.0]), axes, scale=scale)
+    plots.points(frame(x=x, mean=[1.0, 2.0]), axes, scale=scale)
     assert axes.get_xscale() == shown
-    assert sorted(drawn(axes)) == [pytest.approx((1.0, 1.0)), pytest.approx((8.0, 2.0))]
-
-
-def test_a_scale_that_cannot_be_logarithmic_is_of_levels():
-    _, axes = plots.single(3.0, "x", "y")
-    plots.points(frame(x=[0.0, 8.0], mean=[1.0, 2.0]), axes, scale="log")
-    assert drawn(axes) == {(0.0, 1.0), (1.0, 2.0)}
+    assert sorted(drawn(axes)) == [pytest.approx(point) for point in zip(places, [1.0, 2.0], strict=True)]
 
 
 def test_an_interval_beyond_the_frame_ends_in_an_arrow():

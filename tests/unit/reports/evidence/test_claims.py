@@ -142,7 +142,7 @@ def test_no_difference_has_the_interval_of_two_one_sided_tests():
 def test_intervals_over_examples_add_their_variance_and_say_what_stands(shift, deviation, stands):
     moved = 0.4 + shift + 0.002 * np.array([1, -1, 1, -1, 1, -1])
     claim = pair(moved)
-    (wide,) = with_examples([claim], {0: deviation**2})
+    (wide,) = with_examples([claim], {claim.key: deviation**2})
     level = claim.level / (1 if claim.verdict == "no difference seen" else 2)
     over_seeds = stats.t.isf(level, 5) * stats.sem(np.subtract(moved, 0.4))
     half = math.hypot(over_seeds, stats.norm.isf(level) * deviation)

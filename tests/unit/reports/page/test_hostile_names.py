@@ -15,19 +15,10 @@ from tests.helpers.pages import details, page
 from tests.helpers.studying import without_figures
 
 HOSTILE = " \x1b[31m<img src=x>![r](http://x/y.png)`|\n# H\u202e"
-READ = {"role", "kind", "mode", "scale", "metric", "control", "fusion", "mix", "parts", "format", "split"}
-READ |= {
-    "search",
-    "precision",
-    "backbone_dtype",
-    "dtype",
-    "space",
-    "scientific",
-    "nuisance",
-    "levels",
-    "weights",
-    "seeds",
-    "distribution",
+READ = {
+    *("role", "kind", "mode", "scale", "metric", "control", "fusion", "mix", "parts", "format", "split"),
+    *("search", "precision", "backbone_dtype", "dtype", "space", "scientific", "nuisance", "levels"),
+    *("weights", "seeds", "distribution"),
 }
 """Keys of `study.json` whose values the report computes with."""
 

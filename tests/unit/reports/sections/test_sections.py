@@ -44,6 +44,11 @@ def test_arms_that_predict_alike_are_named(tmp_path):
     assert alike[f"`{CONTROL}`"] == "—"
 
 
+def test_an_analysis_is_told_with_its_error_and_rebuilding_is_none(tmp_path):
+    evidence = evidence_of(small(seeds=6).ran((6,), (), planned=(20, 20)), tmp_path)
+    assert section_of(evidence, "quality").tables[1].rows == [[1, 6, "3.00%"]]
+
+
 def test_the_mix_of_the_best_trial_at_its_best_epoch(tmp_path):
     made = MadeUp(seeds=2, effects={CORE[6]: 0.3})
     shown = section_of(evidence_of(made, tmp_path), "weights")
