@@ -17,8 +17,9 @@ from adalayers.errors import BadInput
 from adalayers.results.files import CLAIMS, REPORT
 from adalayers.storage.folder import Folder
 from reports import plots as style
+from reports.evidence.across import Case
 from reports.evidence.evidence import Evidence
-from reports.page.cover import Cover, CoverEntry, across_cases
+from reports.page.cover import Cover
 from reports.page.details import Details
 from reports.page.html import as_html
 from reports.page.index import Line, index
@@ -79,24 +80,23 @@ def write_cover(
     A folder that cannot be read is named on the page. What is in `built` is not computed again.
     """
     root = _folder(study_root)
-    entries, problems = _entries(root, folders, built)
-    claims = across_cases(entries)
-    study = entries[0].evidence.loaded.study if entries else None
+    cases, problems = _cases(root, folders, built)
+    study = cases[0].study if cases else None
     title = study.request.title or study.study if study else root.name
-    cover = Cover(title, entries, problems, claims)
+    cover = Cover(title, cases, problems)
     for name, figure in cover.figures.items():
         _write_figure(root, name, figure)
-    root.write_json(CLAIMS, [claim.as_json() for claim in claims.claims])
+    root.write_json(CLAIMS, [claim.as_json() for claim in cover.result.claims])
     root.write_bytes(REPORT, cover.text().encode(errors="replace"))
     return f"{root.uri}/{REPORT}"
 
 
-def _entries(
+def _cases(
     root: Folder, folders: Iterable[Folder | str | Path], built: Iterable[Evidence]
-) -> tuple[list[CoverEntry], list[str]]:
+) -> tuple[list[Case], list[str]]:
     """Return what a cover shows, and why folders are not on it."""
     by_uri = {evidence.loaded.folder.uri: evidence for evidence in built}
-    entries, problems = [], []
+    cases, problems = [], []
     for folder in folders:
         directory = _folder(folder)
         try:
@@ -104,8 +104,8 @@ def _entries(
         except BadInput as error:
             problems.append(str(error).splitlines()[0])
             continue
-        entries.append(CoverEntry(_link(root, directory), evidence))
-    return entries, problems
+        cases.append(Case(_link(root, directory), evidence))
+    return cases, problems
 
 
 def write_index(root: Folder | str | Path, folders: Sequence[Folder], covers: Sequence[Folder]) -> str:

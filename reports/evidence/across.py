@@ -39,10 +39,17 @@ OF_THE_CASE = ("backbone", "dataset", "text_column", "label_column")
 
 @dataclass(frozen=True)
 class Case:
-    """One case, by the name of its folder."""
+    """One case; link: the way to its folder.
 
-    name: str
+    Its name is that of its folder, which a study set aside by `--fresh` does not share with its successor.
+    """
+
+    link: str
     evidence: Evidence
+
+    @property
+    def name(self) -> str:
+        return self.link.rsplit("/", 1)[-1]
 
     @property
     def request(self) -> RequestRecord:

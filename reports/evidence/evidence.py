@@ -296,7 +296,7 @@ class Evidence:
         return importances.search_points(self.trials, self.request, self.space)
 
     @cached_property
-    def edges(self) -> list[ranges.Edge]:
+    def edges(self) -> list[dict[str, Any]]:
         """Where the best of a search lies at an end of its range; of several searches, of each."""
         study = self.loaded.study
         grid = study.request.search == "grid"

@@ -13,9 +13,8 @@ from matplotlib.figure import Figure
 from adalayers.results.interim_analyses import EXTENSIONS, PLANNED
 from reports import names
 from reports.evidence.across import DIFFERENCE, MEAN, SCORE, Across, Case, across, run_alike
-from reports.evidence.evidence import Evidence
 from reports.page.cases import distances, draw_distances, draw_profiles
-from reports.page.finding import Finding, finding
+from reports.page.finding import finding
 from reports.page.index import ASIDE, state
 from reports.reading.frames import records
 from reports.render import render
@@ -30,88 +29,67 @@ TITLES = {
 
 
 @dataclass(frozen=True)
-class CoverEntry:
-    """One folder on the cover: `link` leads from the cover to its folder.
-
-    A link is named by its folder, which a study set aside by `--fresh` does not share with its successor.
-    """
-
-    link: str
-    evidence: Evidence
-
-    @property
-    def name(self) -> str:
-        return self.link.rsplit("/", 1)[-1]
-
-    @cached_property
-    def finding(self) -> Finding:
-        return finding(self.evidence)
-
-    @property
-    def state(self) -> str:
-        return state(self.evidence.loaded.study)
-
-    def mean(self, arm: str) -> Mapping[str, Any]:
-        """Return the row of an arm, with its mean score over seeds."""
-        return self.evidence.row_of(arm) or {"n": 0}
-
-
-def across_cases(entries: Sequence[CoverEntry]) -> Across:
-    """Return what can be claimed across the cases, those that `--fresh` set aside left out."""
-    return across(_cases(entries))
-
-
-def _cases(entries: Sequence[CoverEntry]) -> list[Case]:
-    return [Case(entry.name, entry.evidence) for entry in entries if not ASIDE.search(entry.link)]
-
-
-@dataclass(frozen=True)
 class Cover:
     """The page.
 
     Attributes:
         title: Of the study.
-        entries: What is on it, in order.
+        cases: What is on it, in order; links lead from the page to their folders.
         problems: Names folders that could not be read.
-        result: As from `across_cases`.
     """
 
     title: str
-    entries: Sequence[CoverEntry]
+    cases: Sequence[Case]
     problems: Sequence[str]
-    result: Across
+
+    @property
+    def current(self) -> list[Case]:
+        """The cases, those that `--fresh` set aside left out."""
+        return [case for case in self.cases if not ASIDE.search(case.link)]
+
+    @cached_property
+    def result(self) -> Across:
+        """What can be claimed across the cases."""
+        return across(self.current)
 
     @cached_property
     def distances(self) -> pd.DataFrame:
         """The distances of the cases that were run alike, of a backbone and a dataset once."""
-        alike, _ = run_alike(_cases(self.entries))
+        alike, _ = run_alike(self.current)
         known = ((*case.trained_on, case.name) for case in reversed(alike))
         own = {(backbone, data or name): name for backbone, data, name in known}.values()
-        return distances([(entry.name, entry.evidence) for entry in self.entries if entry.name in own])
+        return distances([(case.name, case.evidence) for case in self.cases if case.name in own])
 
     @cached_property
     def figures(self) -> Mapping[str, Figure]:
         """The figures: file name without ending -> figure."""
         drawn = {
             "distances": draw_distances(self.distances) if len(self.distances) else None,
-            "layer_profiles": draw_profiles([(entry.name, entry.evidence) for entry in self.entries]),
+            "layer_profiles": draw_profiles([(case.name, case.evidence) for case in self.cases]),
         }
         return {name: figure for name, figure in drawn.items() if figure is not None}
 
     def text(self) -> str:
         """Return the page as Markdown."""
-        questions = (entry.evidence.request.question for entry in self.entries)
+        questions = dict.fromkeys(case.request.question for case in self.cases)
         arms = dict.fromkeys(
-            (arm, names.arm(arm, entry.evidence.request))
-            for entry in self.entries
-            for arm in entry.evidence.arms["arm"]
+            (arm, names.arm(arm, case.request)) for case in self.cases for arm in case.evidence.arms["arm"]
         )
+        entries = [
+            {
+                "name": case.name,
+                "link": case.link,
+                "state": state(case.study),
+                "finding": finding(case.evidence),
+            }
+            for case in self.cases
+        ]
         return render(
             "cover.md.j2",
             title=self.title.replace("_", " "),
-            questions=[question for question in dict.fromkeys(questions) if question],
-            entries=self.entries,
-            arms=list(arms),
+            questions=[question for question in questions if question],
+            entries=entries,
+            arms=[(name, [case.evidence.row_of(arm) for case in self.cases]) for arm, name in arms],
             nothing=[
                 case.name
                 for case in self.result.cases

@@ -5,7 +5,7 @@ from __future__ import annotations
 import base64
 import html
 import mimetypes
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 
 from markdown_it import MarkdownIt
 from markdown_it.token import Token
@@ -29,7 +29,7 @@ def as_html(pages: Mapping[str, str], read: Callable[[str], bytes | None]) -> st
         tokens = markdown.parse(text)
         heading = tokens[1].children if len(tokens) > 1 else []
         title = title or "".join(child.content for child in heading or ()) or name
-        for token in _every(tokens):
+        for token in (*tokens, *(child for block in tokens for child in block.children or ())):
             if token.type == "image":
                 _embed(token, read)
             elif token.type == "link_open" and str(token.attrs.get("href")).partition("#")[0] in pages:
@@ -38,12 +38,6 @@ def as_html(pages: Mapping[str, str], read: Callable[[str], bytes | None]) -> st
         parts.append(f'<section id="{html.escape(name)}">\n{body}</section>\n')
     told = {"title": safe(html.escape(title)), "body": safe("<hr>\n".join(parts))}
     return environment().get_template("html.j2").render(told)
-
-
-def _every(tokens: Iterable[Token]) -> Iterable[Token]:
-    for token in tokens:
-        yield token
-        yield from _every(token.children or ())
 
 
 def _embed(image: Token, read: Callable[[str], bytes | None]) -> None:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
@@ -18,6 +18,10 @@ from adalayers.results.study_file import RequestRecord
 from reports.reading.frames import numbers
 from reports.reading.space import Domain, as_choice
 from reports.tables.arms import best_first
+
+if TYPE_CHECKING:
+    from optuna import Study
+    from optuna.storages import BaseStorage
 
 MAX_TRIALS = 1000
 """Completed trials that are looked at: more would take minutes, and change little."""
@@ -88,13 +92,23 @@ def _trials(done: pd.DataFrame, space: Sequence[Domain]) -> list[Any]:
         else:
             low, high = min(domain.low, done[domain.name].min()), max(domain.high, done[domain.name].max())
             kinds[domain.name] = distributions.FloatDistribution(float(low), float(high), log=domain.log)
-    rows = zip(done[[*kinds]].to_dict("records"), done["score"], strict=True)
-    return [
-        create_trial(
-            params={str(name): value for name, value in row.items()}, distributions=kinds, value=score
-        )
-        for row, score in rows
-    ]
+    study = _new_study()
+    for row, score in zip(done[[*kinds]].to_dict("records"), done["score"], strict=True):
+        parameters = {str(name): value for name, value in row.items()}
+        study.add_trial(create_trial(params=parameters, distributions=kinds, value=float(score)))
+    return study.get_trials(deepcopy=False)
+
+
+def _new_study(storage: BaseStorage | None = None) -> Study:
+    """Return an empty study, without Optuna's line on it."""
+    import optuna
+
+    before = optuna.logging.get_verbosity()
+    optuna.logging.set_verbosity(optuna.logging.WARNING)
+    try:
+        return optuna.create_study(storage=storage, direction="maximize")
+    finally:
+        optuna.logging.set_verbosity(before)
 
 
 def _shares(trials: list[Any], space: Sequence[Domain]) -> np.ndarray:
@@ -108,12 +122,8 @@ def _shares(trials: list[Any], space: Sequence[Domain]) -> np.ndarray:
         def get_trials(self, deepcopy: bool = True, states: Any = None) -> list[Any]:
             return trials
 
-    storage, verbosity = optuna.storages.InMemoryStorage(), optuna.logging.get_verbosity()
-    optuna.logging.set_verbosity(optuna.logging.WARNING)  # no line on a new study
-    try:
-        study = StudyOfTrials(optuna.create_study(storage=storage, direction="maximize").study_name, storage)
-    finally:
-        optuna.logging.set_verbosity(verbosity)
+    storage = optuna.storages.InMemoryStorage()
+    study = StudyOfTrials(_new_study(storage).study_name, storage)
     names = [domain.name for domain in space]
     with warnings.catch_warnings():
         # A resample whose best trials all tie with the rest: Optuna warns, and all are equally important.

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable
-from dataclasses import dataclass
+from typing import Any
 
 import pandas as pd
 
@@ -17,19 +17,10 @@ OUTER = 0.05
 """Share of a range, at either end, that counts as its edge."""
 
 
-@dataclass(frozen=True)
-class Edge:
-    """A hyperparameter whose best value lies at an end, "low" or "high"."""
-
-    name: str
-    value: float
-    end: str
-
-
 def edges(
     trials: pd.DataFrame, request: RequestRecord, space: Iterable[Domain], *, grid: bool, search: str = ""
-) -> list[Edge]:
-    """Return the hyperparameters of `space` whose value in the best completed trial of a search lies at an end.
+) -> list[dict[str, Any]]:
+    """Return name, value and end ("low" or "high") of what the best completed trial of a search has at an end.
 
     Of two values either is an end, a choice of names has none, and below a choice of 0 lies nothing.
 
@@ -53,5 +44,5 @@ def edges(
             low, high, at = map(math.log, (low, high, value))
         share, margin = (at - low) / (high - low), 0.0 if chosen else OUTER
         if share >= 1 - margin or (share <= margin and not (chosen and low == 0)):
-            found.append(Edge(domain.name, value, "high" if share > 0.5 else "low"))
+            found.append({"name": domain.name, "value": value, "end": "high" if share > 0.5 else "low"})
     return found

@@ -13,8 +13,9 @@ from matplotlib.figure import Figure
 
 from adalayers.results.measures import Measured, write_measures
 from adalayers.study import Factor
+from reports.evidence.across import Case
 from reports.evidence.evidence import Evidence
-from reports.page.cover import Cover, CoverEntry, across_cases
+from reports.page.cover import Cover
 from reports.page.details import Details
 from reports.page.study_page import StudyPage
 from reports.reading.load import load
@@ -155,8 +156,7 @@ def test_every_part_and_figure_survives(tmp_path, name):
     evidence = Evidence(load(folder))
     figures = drawn(evidence)
     assert linked(both_pages(evidence)) == set(figures)
-    entry = CoverEntry("here", evidence)
-    cover = Cover("x", [entry], (), across_cases([entry]))
+    cover = Cover("x", [Case("here", evidence)], ())
     assert cover.text().startswith("# ")
     figures |= cover.figures
     for figure in figures.values():

@@ -21,85 +21,79 @@ def frame(labels: list[str], predictions: list[str], trial: str = "t") -> pd.Dat
     return pd.DataFrame(columns)
 
 
-def assert_scores_of_draws(labels: list[str], said: list[str], name: str, score, classes=()):
-    """Compare the scores of examples drawn five times with replacement with what `score` gives of those drawn."""
+def of_classes(many: int):
+    """Return labels, predictions (half of them right), names, and scikit-learn's score by name."""
+    rng, names = np.random.default_rng(many), np.array(list("abcd"))
+    labels, said = rng.integers(many, size=40), rng.integers(many, size=40)
+    said = np.where(rng.random(40) < 0.5, labels, said)
+    macro = {"average": "macro", "labels": range(many), "zero_division": 0}
+    scores = {
+        "accuracy": sklearn_metrics.accuracy_score,
+        "matthews": sklearn_metrics.matthews_corrcoef,
+        "f1_macro": lambda *both: sklearn_metrics.f1_score(*both, **macro),
+    }
+    theirs = {name: lambda draw, of=of: of(labels[draw], said[draw]) for name, of in scores.items()}
+    return names[labels].tolist(), names[said].tolist(), "abcd"[:many], theirs
+
+
+def of_entities():
+    rng, tags = np.random.default_rng(0), np.array(["O", "B-PER", "I-PER", "B-LOC"])
+    scheme = scheme_of(tuple(tags.tolist()))
+    labels = [tuple(rng.choice(tags, size=rng.integers(1, 6)).tolist()) for _ in range(30)]
+    said = [tuple(tag if rng.random() < 0.7 else "O" for tag in sentence) for sentence in labels]
+
+    def score(name):
+        return lambda draw: token_scores([labels[i] for i in draw], [said[i] for i in draw], scheme)[name]
+
+    return (
+        labels,
+        said,
+        tags.tolist(),
+        {name: score(name) for name in ("precision", "recall", "f1", "f1/PER")},
+    )
+
+
+def of_numbers():
+    rng = np.random.default_rng(1)
+    labels = np.round(rng.normal(size=40), 1)  # with values that several share
+    said = np.round(labels + rng.normal(size=40), 1)
+    scores = {
+        "pearson": lambda *both: stats.pearsonr(*both).statistic,
+        "spearman": lambda *both: stats.spearmanr(*both).statistic,
+        "r2": sklearn_metrics.r2_score,
+    }
+    theirs = {name: lambda draw, of=of: of(labels[draw], said[draw]) for name, of in scores.items()}
+    return *([f"{x:.9g}" for x in part] for part in (labels, said)), (), theirs
+
+
+def of_words():
+    rng, names = np.random.default_rng(2), ["NOUN", "VERB", "DET"]
+    labels = [rng.integers(3, size=rng.integers(1, 6)) for _ in range(30)]
+    said = [np.where(rng.random(len(own)) < 0.6, own, rng.integers(4, size=len(own))) for own in labels]
+    with_cut = np.append(names, CUT)  # the fourth is a word that was cut away
+
+    def score(name):
+        return lambda draw: class_scores(
+            *(np.concatenate([part[i] for i in draw]) for part in (labels, said)), 3
+        )[name]
+
+    rows = ([tuple(with_cut[tags].tolist()) for tags in part] for part in (labels, said))
+    return *rows, names, {name: score(name) for name in ("accuracy", "f1_macro")}
+
+
+@pytest.mark.parametrize(
+    "task", [of_classes(2), of_classes(4), of_entities(), of_numbers(), of_words()], ids=range(5)
+)
+def test_scores_of_draws_are_those_of_the_examples_drawn(task):
+    """Of examples, or sentences, drawn five times with replacement: scikit-learn's, SciPy's, and what trials have."""
+    labels, said, classes, theirs = task
     n = len(labels)
     drawn = np.random.default_rng(7).integers(n, size=(5, n))
     weights = np.stack([np.bincount(draw, minlength=n) for draw in drawn]).astype(np.float32)
-    counts = collect(frame(labels, said), metric(name), classes)[2]
-    assert metric(name).resampled(counts, weights)[0] == pytest.approx([score(draw) for draw in drawn])
-
-
-@pytest.mark.parametrize("name", ["accuracy", "f1_macro", "matthews"])
-@pytest.mark.parametrize("classes", [2, 4])
-def test_scores_of_draws_are_sklearns_of_the_examples_drawn(name, classes):
-    rng = np.random.default_rng(classes)
-    labels, predictions = rng.integers(classes, size=40), rng.integers(classes, size=40)
-    predictions = np.where(rng.random(40) < 0.5, labels, predictions)
-    names = np.array(list("abcd"))
-    theirs = {
-        "accuracy": sklearn_metrics.accuracy_score,
-        "matthews": sklearn_metrics.matthews_corrcoef,
-        "f1_macro": lambda a, b: sklearn_metrics.f1_score(
-            a, b, average="macro", labels=range(classes), zero_division=0
-        ),
-    }[name]
-    assert_scores_of_draws(
-        *(names[part].tolist() for part in (labels, predictions)),
-        name,
-        lambda draw: theirs(labels[draw], predictions[draw]),
-        "abcd"[:classes],
-    )
-
-
-@pytest.mark.parametrize("name", ["precision", "recall", "f1", "f1/PER"])
-def test_entity_scores_of_draws_are_those_of_the_sentences_drawn(name):
-    rng = np.random.default_rng(0)
-    tags = np.array(["O", "B-PER", "I-PER", "B-LOC"])
-    scheme = scheme_of(tuple(tags.tolist()))
-    labels = [rng.choice(tags, size=rng.integers(1, 6)).tolist() for _ in range(30)]
-    predictions = [[tag if rng.random() < 0.7 else "O" for tag in sentence] for sentence in labels]
-    assert_scores_of_draws(
-        *([tuple(tags) for tags in part] for part in (labels, predictions)),
-        name,
-        lambda draw: token_scores([labels[i] for i in draw], [predictions[i] for i in draw], scheme)[name],
-        tags.tolist(),
-    )
-
-
-@pytest.mark.parametrize("name", ["pearson", "spearman", "r2"])
-def test_scores_of_drawn_numbers_are_scipys_and_sklearns(name):
-    rng = np.random.default_rng(1)
-    labels = np.round(rng.normal(size=40), 1)  # with values that several share
-    predictions = np.round(labels + rng.normal(size=40), 1)
-    theirs = {
-        "pearson": lambda a, b: stats.pearsonr(a, b).statistic,
-        "spearman": lambda a, b: stats.spearmanr(a, b).statistic,
-        "r2": sklearn_metrics.r2_score,
-    }[name]
-    assert_scores_of_draws(
-        *([f"{x:.9g}" for x in part] for part in (labels, predictions)),
-        name,
-        lambda draw: theirs(labels[draw], predictions[draw]),
-    )
-
-
-@pytest.mark.parametrize("name", ["accuracy", "f1_macro"])
-def test_scores_of_words_are_those_of_the_words_of_the_sentences_drawn(name):
-    rng = np.random.default_rng(2)
-    names = np.array(["NOUN", "VERB", "DET"])
-    labels = [rng.integers(3, size=rng.integers(1, 6)) for _ in range(30)]
-    said = [
-        np.where(rng.random(len(classes)) < 0.6, classes, rng.integers(4, size=len(classes)))
-        for classes in labels
-    ]
-    with_cut = np.append(names, CUT)  # the fourth is a word that was cut away
-
-    def score(draw):
-        return class_scores(*(np.concatenate([part[i] for i in draw]) for part in (labels, said)), 3)[name]
-
-    rows = ([tuple(with_cut[tags].tolist()) for tags in part] for part in (labels, said))
-    assert_scores_of_draws(*rows, name, score, names.tolist())
+    for name, score in theirs.items():
+        counts = collect(frame(labels, said), metric(name), classes)[2]
+        found = metric(name).resampled(counts, weights)[0]
+        assert found == pytest.approx([score(draw) for draw in drawn]), name
 
 
 def test_classes_that_do_not_fit_the_words_are_refused():
