@@ -148,7 +148,7 @@ def test_embeddings_alone_may_be_fine_tuned_and_have_no_adapters(backbone_of):
         ),
         ({"base_model": "fine-tuned"}, lambda base: weights(base) - weights(base.pooler)),
     ],
-    ids=str,
+    ids=["adapters", "adapters and norms", "last layer", "whole"],
 )
 def test_what_is_held_is_what_is_trained(changes, within, backbone_of):
     model, count = made(backbone_of(), config=TopConfig, **changes), within(backbone_of().model)
