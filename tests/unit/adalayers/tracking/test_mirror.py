@@ -556,3 +556,13 @@ def test_a_database_that_this_mlflow_cannot_write_is_told_first(content, said, f
         BadInput, match=rf"{said}.*, or give another --tracking-uri \(none turns MLflow off\)"
     ):
         Mirror(uri, folder, **NAMES).check()
+
+
+def test_importing_the_module_and_tracking_nothing_import_no_mlflow():
+    code = (
+        "import sys, adalayers.tracking.mirror as t; from adalayers.storage.folder import Folder\n"
+        "m = t.Mirror('none', Folder('x'), experiment='e', run_name='r', study_key='k')\n"
+        "m.changed(); m.finish()\n"
+        "assert not {'mlflow', 'torch', 'ray', 'sqlalchemy'} & set(sys.modules)"
+    )
+    subprocess.run([sys.executable, "-c", code], check=True)

@@ -3,7 +3,9 @@
 import os
 import shutil
 import subprocess
+import sys
 import time
+from pathlib import Path
 from unittest import mock
 
 import psutil
@@ -14,6 +16,29 @@ from adalayers.console.interrupts import Interrupts
 from adalayers.errors import BadInput
 from adalayers.tuning import scratch
 from adalayers.tuning.session import MALLOC, ray_session, watched
+
+TRIALS = """
+import sys, threading
+import torch
+from adalayers.fusion.layer_mix import LayerMixConfig
+from adalayers.training.trainer import train
+from tests.benchmarks.memory import anonymous_mb
+from tests.helpers.made_data import made_data
+
+torch.set_num_threads(1)
+data = made_data("token", layers=2, width=32, sizes=(256, 512, 8))
+config = LayerMixConfig(epochs=1, k=16, heads=2, batch_size=256, feedforward=2048)
+train(config, data, seed=0)  # what the first trial loads stays
+before = anonymous_mb()
+for seed in range(int(sys.argv[1])):
+    trial = threading.Thread(target=train, args=(config, data), kwargs={"seed": seed})  # as Tune runs it
+    trial.start()
+    trial.join()
+    print(anonymous_mb() - before)
+assert "torch._dynamo" not in sys.modules, "training imports torch's compiler, which takes two seconds"
+"""
+LEFT, GROWTH = 40, 12
+"""MB that a trial may leave in its worker, and that the worker may grow by from the 3rd to the 6th."""
 
 
 def test_workers_of_a_cluster_start_with_the_settings_of_the_allocator(init, monkeypatch):
@@ -101,3 +126,21 @@ def test_sigterm_while_ray_starts_is_an_interruption(init):
     with pytest.raises(KeyboardInterrupt):
         ray_session(None).__enter__()
     assert init.call_count == 1
+
+
+@pytest.mark.skipif(not sys.platform.startswith("linux"), reason="reads /proc; the settings are glibc's")
+def test_a_reused_worker_does_not_grow():
+    """A process prints the private memory (MB) that it has more after each of its trials than before them."""
+    environment = {name: value for name, value in os.environ.items() if name not in MALLOC}
+    done = subprocess.run(
+        [sys.executable, "-c", TRIALS, "6"],
+        capture_output=True,
+        text=True,
+        check=False,
+        cwd=Path(__file__).parents[4],
+        env={**environment, **MALLOC},
+    )
+    assert done.returncode == 0, done.stderr
+    left = [float(line) for line in done.stdout.split()]
+    assert max(left) < LEFT
+    assert left[5] - left[2] < GROWTH
