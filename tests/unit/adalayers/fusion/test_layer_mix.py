@@ -7,7 +7,7 @@ import pytest
 import torch
 from torch._subclasses.fake_tensor import FakeTensorMode
 
-from adalayers.fusion.layer_mix import NORM_EPS, LayerMixConfig
+from adalayers.fusion.layer_mix import NORM_EPS, LayerMixConfig, log_mix
 from adalayers.tensors.dropout import draw_from, dropout_mask
 from adalayers.tensors.mix import ACTIVATIONS, mix_of_members
 from tests.helpers import formulas
@@ -60,6 +60,12 @@ def test_entropy_of_weights_of_none_is_finite_and_differentiable(settings, p):
     mix.entropy().backward()
     assert 0 < float(mix.entropy().detach()) <= math.log(2) + 1e-6
     assert torch.isfinite(mix.p.grad).all()
+
+
+def test_a_weight_that_equals_the_cutoff_is_cut():
+    logits = torch.tensor([1.0, 0.5, 0.0])
+    cutoff = float(torch.softmax(logits, dim=-1)[1])
+    assert log_mix(logits, cutoff).exp().tolist() == [1.0, 0.0, 0.0]
 
 
 def test_a_cutoff_within_rounding_of_the_start_is_refused():
