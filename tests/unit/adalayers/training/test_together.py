@@ -106,6 +106,15 @@ def test_all_arms_in_double_precision_equal_the_trials_alone(kind, optimiser, do
     assert steps.call_args.args[0].model is not None
 
 
+def test_each_members_rate_is_halved_at_its_own_time(double, steps):
+    arms = [{"lr": 3e-2, "lr_patience": patience, "epochs": 4} for patience in (1, 2)]
+    wanted = trained(arms)
+    first, second = ([at["lr"] for at in own.history] for own in wanted)
+    assert first != second
+    assert_as_alone(arms, tolerance=1e-9, wanted=wanted, steps=steps)
+    assert {len(call.args[0].trainers) for call in steps.mock_calls} == {2}
+
+
 @pytest.mark.parametrize("kind", ["sequence", "token"])
 def test_counted_dropout_is_the_same_alone_as_in_a_group_of_several_seeds(kind, double, gpu, steps):
     drops = {"dropout": 0.3, "projection_dropout": 0.2}
