@@ -6,7 +6,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any, Literal, Protocol, runtime_checkable
 
 import torch
 from jaxtyping import Float
@@ -43,6 +43,30 @@ class Term:
     matrix: Tensor | None = None
     gelu: bool = False
     eps: float | None = None
+
+
+@runtime_checkable
+class Examples(Protocol):
+    """One batch of the training data, for a fusion that looks at it before training.
+
+    Attributes:
+        states:  {hidden state: [tokens, K]}, real tokens end to end, read when asked for
+        lengths: int64 [batch]
+        labels:  [batch], or [words]
+        words:   indices of the words' first sub-tokens, or None
+        special: bool [tokens], tokens that are no part of a text, on the CPU as lengths are; None where nobody knows
+    """
+
+    @property
+    def states(self) -> Mapping[State, Tensor]: ...
+    @property
+    def lengths(self) -> Tensor: ...
+    @property
+    def labels(self) -> Tensor: ...
+    @property
+    def words(self) -> Tensor | None: ...
+    @property
+    def special(self) -> Tensor | None: ...
 
 
 class Fusion(nn.Module, ABC):
@@ -172,12 +196,8 @@ class Fusion(nn.Module, ABC):
         """
         return None
 
-    def fit(self, batches: Iterable[Any]) -> None:
-        """Look at the training data, once, before training.
-
-        Args:
-            batches: Of the data (`adalayers.data.trial_data.Batch`); they may be gone over several times.
-        """
+    def fit(self, batches: Iterable[Examples]) -> None:
+        """Look at the training data, once, before training; the batches may be gone over several times."""
 
     def refit(self) -> bool:
         """Change what is trained after training has ended, and return whether to train again from there."""

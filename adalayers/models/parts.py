@@ -129,11 +129,15 @@ def _check_about(about: Mapping[str, Any], shape: Shape) -> None:
 
 
 def _check_tensors(config: TrialConfig, shape: Shape, tensors: Mapping[str, Tensor]) -> None:
-    """Raise `ValueError` or `RuntimeError` where tensors are not those of the model: by name, shape, or no numbers."""
+    """Raise `ValueError` or `RuntimeError` for tensors of another name, shape or type, or that are no numbers."""
     changed = config.base_model != "frozen"
     of_base = {name for name in tensors if changed and name.startswith(OF_BASE)}
     with torch.device("meta"):  # no memory is taken for what the file does not hold
         model = FusionModel(config, shape)
+    for name, wanted in model.state_dict().items():
+        got = tensors.get(name, wanted)
+        if got.dtype != wanted.dtype and not (got.is_floating_point() and wanted.is_floating_point()):
+            raise ValueError(f"{WEIGHTS} has a tensor {name} of {got.dtype}, where {wanted.dtype} is wanted")
     model.load_state_dict({name: own for name, own in tensors.items() if name not in of_base}, assign=True)
     for name in sorted({*dict(model.named_parameters()), *of_base}):
         own = tensors[name]

@@ -12,7 +12,7 @@ from __future__ import annotations
 import functools
 import zlib
 from collections.abc import Sequence
-from typing import Any
+from typing import TypeVar
 
 import numpy as np
 import torch
@@ -81,7 +81,10 @@ def draw_from(model: nn.Module, generator: torch.Generator) -> None:
             module.generator = generator  # type: ignore[assignment]
 
 
-def _mixed(x: Any) -> Any:
+Numbers = TypeVar("Numbers", NDArray[np.int32], Tensor)
+
+
+def _mixed(x: Numbers) -> Numbers:
     """Return a hash of each number of an array or a tensor, int32, in place."""
     for factor, shift in zip(_FACTORS, (16, 13), strict=True):
         x ^= (x >> shift) & ((1 << (32 - shift)) - 1)  # the shift keeps the sign, which is no number here

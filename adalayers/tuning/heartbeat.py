@@ -82,14 +82,16 @@ class Watch(ray_private.NeverRestored, Callback):
         if now - self._checked < heartbeat_seconds(self._hang_minutes):
             return
         self._checked = now
-        running = [trial for trial in trials if trial.status == "RUNNING"]
+        # The first of a group stands for it.
+        running = {trial.config["jobs"][0].trial_id: trial for trial in trials if trial.status == "RUNNING"}
+        self._last = {trial_id: known for trial_id, known in self._last.items() if trial_id in running}
         try:
-            # The first of a group stands for it.
-            self._last = dict(self._check(trial, trial.config["jobs"][0], now) for trial in running)
-        except Unreachable as error:  # that shall not end a study of days
-            logger.warning(f"could not read the heartbeats this time ({error})")
+            for trial_id, trial in running.items():
+                self._last[trial_id] = self._check(trial, trial.config["jobs"][0], now)
+        except Exception as error:  # one failed look shall not end a study of days
+            logger.warning(f"could not read the heartbeats this time ({type(error).__name__}: {error})")
 
-    def _check(self, trial: Any, job: TrialJob, now: float) -> tuple[str, tuple[Any, Any, float]]:
+    def _check(self, trial: Any, job: TrialJob, now: float) -> tuple[Any, Any, float]:
         """Kill the worker of a trial without a new heartbeat for too long; return what is known of it now."""
         worker = ray_private.worker_of(trial)
         if worker is None and not self._said:
@@ -110,4 +112,4 @@ class Watch(ray_private.NeverRestored, Callback):
             logger.warning(f"trial {job.trial_id} has made no progress for {minutes}: its worker is killed")
             ray.kill(worker)
             since = now  # it gets as long again to be dead
-        return job.trial_id, (worker, heartbeat or last, since)
+        return worker, heartbeat or last, since

@@ -232,7 +232,7 @@ DAMAGES = {
     ),
     "a tensor's type": (
         stored(lambda tensors: {CLASSIFY: tensors[CLASSIFY].int()}),
-        "head.classify.bias.*floating point",
+        "head.classify.bias of torch.int32",
     ),
     "no numbers": (stored(lambda tensors: {CLASSIFY: tensors[CLASSIFY] * math.nan}), "not finite"),
     "a pipe for weights": (piped, "model.safetensors is no file"),

@@ -89,4 +89,14 @@ def test_a_store_that_does_not_answer_kills_nobody(tmp_path, clock, watch, monke
         clock.now = 1000.0 + 61 * minute
         watch.on_step_end(0, [trial("t", tmp_path)])
     assert not watch.workers
-    assert "could not read the heartbeats this time (wanted to reach" in capsys.readouterr().err
+    assert "could not read the heartbeats this time (Unreachable: wanted to reach" in capsys.readouterr().err
+
+
+def test_a_look_that_fails_ends_nothing_and_forgets_no_trial(tmp_path, clock, watch, monkeypatch, capsys):
+    worker = mock.Mock(side_effect=["worker", RuntimeError("no such actor")] * 3)
+    monkeypatch.setattr("adalayers.tuning.ray_private.worker_of", worker)
+    for seconds in (0, 61, 90):
+        clock.now = 1000.0 + seconds
+        watch.on_step_end(0, [trial("silent", tmp_path / "silent"), trial("lost", tmp_path / "lost")])
+    assert watch.killed == {"silent": 1}, "it is not killed anew a moment later"
+    assert "(RuntimeError: no such actor)" in capsys.readouterr().err
