@@ -46,8 +46,6 @@ test-oldest:  # every dependency at the lowest release that pyproject.toml allow
 
 smoke: setup
 	$(BIN)/python -m tests.smoke
-	$(BIN)/python -m tests.environment
-	$(BIN)/python -m tests.soak --faults 4
 
 docs: setup  # the website, into site/
 	$(BIN)/mkdocs build -q --strict

@@ -7,17 +7,12 @@ others must exit 2 with their line on stderr.
 
 from __future__ import annotations
 
-import argparse
 import os
 import shutil
 import signal
 import subprocess
 import sys
-import tempfile
-import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
-from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -25,6 +20,7 @@ from adalayers.command.main import DONE
 from adalayers.console.command_line import BAD_INPUT
 from adalayers.results.files import REPORT
 from reports.reading.load import load
+from tests.helpers.long_form import Wrong, in_folder, parser_of
 from tests.helpers.studying import ROOT, SCRIPT, world
 
 SECONDS = 400
@@ -118,12 +114,10 @@ def all_at_once(folder: Path) -> Path:
     return matplotlibrc(RC)(thesis(large(folder)))
 
 
-def studies() -> dict[str, Case]:
-    """Return the case that ends 0."""
-    nobody = can_be_nobody()
-    name = f"{'no user, no home, ' * nobody}variables, odd names, uv run in a large folder with a package adalayers"
-    before = (*(NOBODY if nobody else ()), *UV)
-    return {name: Case(IGNORED | ASCII, nobody, all_at_once, ODD, TRACKED, before)}
+def whole() -> Case:
+    """Return the case that ends 0, without a user where the system lets us."""
+    before = (*(NOBODY if can_be_nobody() else ()), *UV)
+    return Case(IGNORED | ASCII, can_be_nobody(), all_at_once, ODD, TRACKED, before)
 
 
 REFUSED = {
@@ -219,33 +213,21 @@ def commit() -> str | None:
     return done.stdout.strip() or None
 
 
-def main(argv: Sequence[str] | None = None) -> int:
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
-    parser.add_argument("--only", default="", metavar="WORDS", help="cases whose name holds these words")
-    asked = parser.parse_args(argv)
-    cases = {name: case for name, case in {**studies(), **REFUSED}.items() if asked.only in name}
-    began = time.monotonic()
-    with tempfile.TemporaryDirectory(prefix="e-") as scratch, ThreadPoolExecutor(2) as pool:
-        root = Path(scratch)
-        root.chmod(0o755)
-        world(root / "shared")
-        started = {
-            name: pool.submit(run, case, root / str(number), root / "shared")
-            for number, (name, case) in enumerate(cases.items())
-        }
-        problems = {}
-        for name, future in started.items():
-            problems[name] = future.result()
-            print(f"{name}: {problems[name] or 'ok'}", flush=True)
+def check(root: Path) -> None:
+    """Raises `Wrong` for whatever is."""
+    root.chmod(0o755)
+    world(root / "shared")
+    cases = {"variables, odd names, uv run in a large folder with a package adalayers": whole(), **REFUSED}
+    problems = {}
+    for number, (name, case) in enumerate(cases.items()):
+        if problem := run(case, root / str(number), root / "shared"):
+            problems[name] = problem
+        print(f"{name}: {problem or 'ok'}", flush=True)
     if not can_be_nobody():
         print("SKIPPED: a user without a passwd entry (that needs root and setpriv)")
-    failed = sum(problem is not None for problem in problems.values())
-    print(f"{len(problems) - failed} passed, {failed} failed, {time.monotonic() - began:.0f} s")
-    return int(failed > 0)
+    if problems:
+        raise Wrong(str(problems))
 
 
 if __name__ == "__main__":
-    with suppress(KeyboardInterrupt):
-        sys.exit(main())
+    sys.exit(in_folder(parser_of("environment", __doc__).parse_args().folder, check))

@@ -9,7 +9,6 @@ import tempfile
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
-from typing import NamedTuple
 
 import numpy as np
 import torch
@@ -18,23 +17,13 @@ from adalayers.backbones.sources import BackboneSource
 from adalayers.console.progress import log_to_stderr
 from adalayers.features.features import LiveFeatures
 from adalayers.tuning.session import ray_session
-from tests.benchmarks import (
-    gpu,
-    groups,
-    made,
-    methods,
-    operations,
-    streaming,
-    study,
-    training,
-)
+from tests.benchmarks import gpu, groups, made, memory, methods, operations, streaming, study, training
 from tests.benchmarks.lengths import cola_lengths
 from tests.benchmarks.measure import logger, report
-from tests.benchmarks.memory import in_new_process
-from tests.benchmarks.resident import loading_over_weights, training_mb
 from tests.benchmarks.sizes import BATCH, FULL, TINY, Sizes
 
 Measured = dict[str, float]
+Benchmark = Callable[[Path, Sizes], Measured]
 
 
 BASES: dict[str, Callable[[Path, Sizes], BackboneSource]] = {
@@ -43,25 +32,15 @@ BASES: dict[str, Callable[[Path, Sizes], BackboneSource]] = {
 }
 
 
-class Ratio(NamedTuple):
-    """A benchmark that is the ratio of two of the times that it measures.
+def ratio(key: str, above: str, below: str, times: Benchmark) -> Benchmark:
+    """Return the benchmark that is the ratio of two of the times that `times` measures."""
 
-    Attributes:
-        key:   What the ratio is called.
-        above, below: What the times are called.
-        times: Measures them.
-    """
+    def measure(root: Path, sizes: Sizes) -> Measured:
+        seconds = times(root, sizes)
+        logger.info(f"{key}: {above} {seconds[above]:.4g} s, {below} {seconds[below]:.4g} s")
+        return {key: seconds[above] / seconds[below]}
 
-    key: str
-    above: str
-    below: str
-    times: Callable[[Path, Sizes], Measured]
-
-    def __call__(self, root: Path, sizes: Sizes) -> Measured:
-        seconds = self.times(root, sizes)
-        above, below = seconds[self.above], seconds[self.below]
-        logger.info(f"{self.key}: {self.above} {above:.4g} s, {self.below} {below:.4g} s")
-        return {self.key: above / below}
+    return measure
 
 
 def epoch(name: str, root: Path, sizes: Sizes) -> Measured:
@@ -97,7 +76,7 @@ def resident(root: Path, sizes: Sizes) -> Measured:
         "live": LiveFeatures(source, made.encoded(lengths[: 2 * BATCH])),
     }
     return {
-        f"resident_mb_{name}": in_new_process(training_mb, source, features[name])
+        f"resident_mb_{name}": memory.in_new_process(memory.training_mb, source, features[name])
         for name in ("stored", "live")
     }
 
@@ -114,7 +93,7 @@ def resident_tokens(root: Path, sizes: Sizes) -> Measured:
 def loading(root: Path, sizes: Sizes) -> Measured:
     source = made.large(root, sizes)
     return {
-        f"loading_over_weights_{dtype}": in_new_process(loading_over_weights, source, dtype)
+        f"loading_over_weights_{dtype}": memory.in_new_process(memory.loading_over_weights, source, dtype)
         for dtype in ("float32", "bfloat16")
     }
 
@@ -123,17 +102,17 @@ OF_BASES = {
     "epoch": ("epoch_live_over_stored", "live", "stored", epoch),
     "group": ("group15_live_over_one_live", "group", "one", group),
 }
-BENCHMARKS: dict[str, Callable[[Path, Sizes], Measured]] = {
+BENCHMARKS: dict[str, Benchmark] = {
     **{
-        f"{what}_{name}": Ratio(f"{key}_{name}", above, below, partial(times, name))
+        f"{what}_{name}": ratio(f"{key}_{name}", above, below, partial(times, name))
         for what, (key, above, below, times) in OF_BASES.items()
         for name in BASES
     },
-    "extract": Ratio("extract_over_forward", "extract minilm", "forward minilm", extract),
-    "step": Ratio("step_over_matmul", "step", "products", partial(step, 24, 1024)),
-    "step_minilm": Ratio("step_over_matmul_minilm", "step", "products", partial(step, 6, 384)),
-    "study": Ratio("study_over_training", "wall", "training", study.study_over_training),
-    "study_grouped": Ratio(
+    "extract": ratio("extract_over_forward", "extract minilm", "forward minilm", extract),
+    "step": ratio("step_over_matmul", "step", "products", partial(step, 24, 1024)),
+    "step_minilm": ratio("step_over_matmul_minilm", "step", "products", partial(step, 6, 384)),
+    "study": ratio("study_over_training", "wall", "training", study.study_over_training),
+    "study_grouped": ratio(
         "study_grouped_over_ungrouped", "grouped", "ungrouped", study.grouped_over_ungrouped
     ),
     "operations": operations.operations,
@@ -144,10 +123,10 @@ BENCHMARKS: dict[str, Callable[[Path, Sizes], Measured]] = {
     "loading": loading,
 }
 """What `make bench` runs."""
-LONG: dict[str, Callable[[Path, Sizes], Measured]] = {
+LONG: dict[str, Benchmark] = {
     "streaming": streaming.all_shapes,
 }
-ON_GPU: dict[str, Callable[[Path, Sizes], Measured]] = {
+ON_GPU: dict[str, Benchmark] = {
     **{f"gpu_{name}": partial(gpu.shape_ratios, name, base) for name, base in BASES.items()},
     "gpu_steps": gpu.step_table,
 }

@@ -9,8 +9,7 @@ from adalayers.config import DEFAULT_FUSION, FUSIONS, TrialConfig, config_class,
 from tests.benchmarks import made
 from tests.benchmarks.lengths import cola_lengths
 from tests.benchmarks.measure import interleaved
-from tests.benchmarks.memory import in_new_process
-from tests.benchmarks.resident import training_mb
+from tests.benchmarks.memory import in_new_process, training_mb
 from tests.benchmarks.sizes import BATCH, Sizes
 from tests.benchmarks.training import epoch_of, store
 
