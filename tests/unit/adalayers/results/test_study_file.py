@@ -1,7 +1,8 @@
 """`study.json` as records: what a study writes is read, and anything else is refused by its place."""
 
-import dataclasses
+import functools
 import json
+import operator
 
 import pytest
 
@@ -29,16 +30,10 @@ def test_what_is_written_is_read_back():
 @pytest.mark.parametrize(
     ("place", "value", "said"),
     [
-        (("request", "seeds"), "five", r"request\.seeds: .*integer"),
         (("request", "seeds"), True, r"request\.seeds: .*integer"),
-        (("request", "epochs"), None, r"request\.epochs"),
-        (("request", "arms", 0, "config"), 7, r"request\.arms\[0\]\.config"),
         (("request", "sceds"), 6, r"request\.sceds: .*[Uu]nexpected"),
         (("environment", "git"), {"commit": None}, r"environment\.git\.dirty is missing"),
         (("request", "arms", 0), {"name": "a"}, r"request\.arms\[0\]\.role is missing"),
-        (("runs",), [], r"runs"),
-        (("environment", "backbone"), ..., r"environment\.backbone is missing"),
-        (("environment", "dataset", "notes"), "none", r"environment\.dataset\.notes"),
         ((), {}, "format is missing"),
         ((), [], "it: Input should be"),
         (("format",), 1, "format 3, got format 1"),
@@ -46,14 +41,8 @@ def test_what_is_written_is_read_back():
 )
 def test_a_file_that_no_study_writes_is_refused_by_the_place(tmp_path, place, value, said):
     whole = {"": document()}
-    at = whole
-    for name in ("", *place)[:-1]:
-        at = at[name]
-    last = ("", *place)[-1]
-    if value is ...:
-        del at[last]
-    else:
-        at[last] = value
+    *into, last = ("", *place)
+    functools.reduce(operator.getitem, into, whole)[last] = value
     (tmp_path / "study.json").write_text(json.dumps(whole[""]))
     with pytest.raises(BadInput, match=rf"study\.json.*{said}"):
         read_study(Folder(tmp_path))
@@ -62,15 +51,6 @@ def test_a_file_that_no_study_writes_is_refused_by_the_place(tmp_path, place, va
 def test_a_field_that_came_later_has_its_default_in_an_older_file():
     older = document()
     del older["environment"]["dataset"]["notes"]
-    whole = from_json(StudyFile, document())
-    dataset = dataclasses.replace(whole.environment.dataset, notes=())
-    environment = dataclasses.replace(whole.environment, dataset=dataset)
-    assert from_json(StudyFile, older) == dataclasses.replace(whole, environment=environment)
-
-
-@pytest.mark.parametrize("text", ["{", None])
-def test_a_file_that_is_no_json_or_not_there_is_refused_by_name(tmp_path, text):
-    if text is not None:
-        (tmp_path / "study.json").write_text(text)
-    with pytest.raises(BadInput, match=r"study\.json"):
-        read_study(Folder(tmp_path))
+    read = from_json(StudyFile, older)
+    assert read.environment.dataset.notes == ()
+    assert from_json(StudyFile, read.as_json()) == read

@@ -47,6 +47,4 @@ def test_rows_on_real_data_have_their_own_ids():
     asked = read_study(folder).request.data
     prepared = prepare(dataclasses.replace(asked, backbone="minilm", dataset="cola", data_dir=DATA))
     rows = read_trial_rows(folder)
-    assert rows
-    for trial_id, row in rows.items():
-        assert row.identity(prepared.shape, prepared.provenance) == trial_id
+    assert [row.identity(prepared.shape, prepared.provenance) for row in rows.values()] == [*rows] != []
