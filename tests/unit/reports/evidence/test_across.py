@@ -1,7 +1,6 @@
 """Claims across cases: what is compared, at what error; against scores that were put in."""
 
 import json
-from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from types import SimpleNamespace
 
@@ -11,8 +10,7 @@ from scipy import stats
 
 from adalayers.results import study_file as records
 from adalayers.results.interim_analyses import PLANNED
-from reports.evidence.across import ALL, DIFFERENCE, MEAN, SCORE, Across, Case, across
-from reports.evidence.claims import FIELDS
+from reports.evidence.across import ALL, DIFFERENCE, MEAN, SCORE, Case, across
 from reports.evidence.holm import BETTER, OPEN, SAME, WORSE
 from reports.write import write_cover
 from tests.helpers.made_scores import analysed, by_seed, request, trials
@@ -22,73 +20,46 @@ ARMS = ("control", "a", "b")
 REQUEST = request(ARMS)
 
 
-def case(
-    name: str,
-    scores: Mapping[str, Sequence[float]],
-    *,
-    started: str = "2026-05-01T12:00",
-    of=REQUEST,
-    data: str = "",
-    epochs: int = 20,
-    answers: Mapping[tuple[str, int], str] | None = None,
-) -> Case:
-    """Return a case with one analysis, of as many seeds as there are scores."""
+def case(name, scores, *, started="2026-05-01T12:00", data="", epochs=20, **changed) -> Case:
+    """Return a case with one analysis, of as many seeds as there are scores; changed: of its evidence."""
     most, table = max(map(len, scores.values())), by_seed(scores)
-    backbone, dataset = (
-        records.BackboneRecord(id=f"org/{name}"),
-        records.DatasetRecord(fingerprint=data or name),
-    )
     study = records.StudyFile(
         request=records.RequestRecord(epochs=epochs),
-        environment=records.EnvironmentRecord(backbone=backbone, dataset=dataset),
+        environment=records.EnvironmentRecord(
+            backbone=records.BackboneRecord(id=f"org/{name}"),
+            dataset=records.DatasetRecord(fingerprint=data or name),
+        ),
         runs=records.RunsRecord(history=(records.Run(started=started),)),
     )
-    evidence = SimpleNamespace(
-        request=of,
-        trials=trials(table),
-        split="test",
-        scores=table,
-        analyses=analysed(scores, most) if most >= 6 else [],
-        answers=answers or {},
-        learned_nothing={},
-        loaded=SimpleNamespace(study=study),
-    )
-    return Case(name, evidence)
+    known = {"request": REQUEST, "trials": trials(table), "split": "test", "scores": table, "answers": {}}
+    known |= {"analyses": analysed(scores, most) if most >= 6 else [], "learned_nothing": {}}
+    return Case(name, SimpleNamespace(**{**known, "loaded": SimpleNamespace(study=study), **changed}))
 
 
-def changed(of: Case, **fields) -> Case:
-    return Case(of.name, SimpleNamespace(**{**vars(of.evidence), **fields}))
-
-
-def noisy(seeds: int, effects: Mapping[str, float] | None = None, seed: int = 0) -> dict[str, np.ndarray]:
-    rng = np.random.default_rng(seed)
-    effects = effects or {}
+def noisy(seeds, effects=(), seed=0) -> dict[str, np.ndarray]:
+    rng, effects = np.random.default_rng(seed), dict(effects)
     return {arm: 0.4 + effects.get(arm, 0.0) + 0.01 * rng.normal(size=seeds) for arm in ARMS}
 
 
-def the(found: Across, what: str, arm: str, of: str = ALL):
-    (one,) = (
-        entry
-        for entry in found.claims
-        if (entry.what, entry.names[0]) == (what, arm) and entry.case in (of, ALL)
-    )
+def the(found, what, arm, of=ALL):
+    (one,) = (c for c in found.claims if (c.what, c.names[0]) == (what, arm) and c.case in (of, ALL))
     return one
 
 
-def test_a_mean_effect_and_a_difference_of_effects_by_hand():
-    one, two = noisy(6, {"a": 0.1}, seed=1), noisy(6, {"a": 0.2}, seed=2)
+def test_a_mean_effect_over_common_seeds_and_a_difference_of_effects_over_all_by_hand():
+    one, two = noisy(9, {"a": 0.1}, seed=1), noisy(6, {"a": 0.2}, seed=2)
     found = across([case("one", one), case("two", two)])
     effects = [scores["a"] - scores["control"] for scores in (one, two)]
+    means = (effects[0][:6] + effects[1]) / 2
     mean = the(found, MEAN, "a")  # paired, the first of two steps of Holm's procedure
-    low, high = stats.t.interval(1 - PLANNED / 2, 5, sum(effects).mean() / 2, stats.sem(sum(effects) / 2))
+    low, high = stats.t.interval(1 - PLANNED / 2, 5, means.mean(), stats.sem(means))
     assert (mean.low, mean.high) == pytest.approx((low, high))
     assert (mean.kind, mean.n, mean.comparisons, mean.verdict) == ("arm", 6, 2, BETTER)
-    assert the(found, MEAN, "b").verdict == OPEN
     difference = the(found, DIFFERENCE, "a", "two")  # not paired, one of two that are not primary
     welch = stats.ttest_ind(effects[1], effects[0], equal_var=False)
-    half = stats.t.isf(PLANNED / 4, 5) * (effects[1].mean() - effects[0].mean()) / welch.statistic
-    assert difference.difference == pytest.approx((effects[1] - effects[0]).mean())
-    assert difference.high - difference.difference == pytest.approx(half)
+    between = effects[1].mean() - effects[0].mean()
+    half = stats.t.isf(PLANNED / 4, 5) * between / welch.statistic
+    assert (difference.difference, difference.high) == pytest.approx((between, between + half))
     assert (difference.n, difference.comparisons, difference.verdict) == (6, 2, None)
 
 
@@ -103,116 +74,61 @@ def test_backbones_on_the_same_data_are_compared_arm_by_arm():
     assert {claim.shown for claim in scores} == {WORSE}
 
 
-def test_cases_are_compared_with_all_seeds_that_each_has_and_means_over_common_ones():
-    one, two = noisy(12, seed=1), noisy(6, seed=2)
-    found = across([case("one", one), case("two", two)])
-    effects = [row["a"] - row["control"] for row in (one, two)]
-    difference, mean = the(found, DIFFERENCE, "a", "two"), the(found, MEAN, "a")
-    assert difference.difference == pytest.approx(effects[1].mean() - effects[0].mean())
-    assert mean.difference == pytest.approx((effects[1] + effects[0][:6]).mean() / 2)
-    assert (difference.n, mean.n) == (6, 6)
-    fewer = across([case("one", {arm: row[:6] for arm, row in one.items()}), case("two", two)])
-    narrow, wide = (claim.high - claim.low for claim in (difference, the(fewer, DIFFERENCE, "a", "two")))
-    assert narrow < wide
-
-
-def test_a_failed_trial_of_one_case_withholds_verdicts_across_cases():
-    cases = [case(name, noisy(6, {"a": 0.2}, seed)) for seed, name in enumerate(("one", "two"))]
-    assert the(across(cases), MEAN, "a").verdict == BETTER
-    table = cases[1].evidence.trials
+def test_what_withholds_verdicts_across_cases():
+    scores = [noisy(9, {"a": 0.2}, seed) for seed in (0, 1)]
+    one, two = (case(name, own) for name, own in zip(("one", "two"), scores, strict=True))
+    assert the(across([one, two]), MEAN, "a").verdict == BETTER
+    table = two.evidence.trials
     lost = table.assign(status=["failed" if trial == "a-003" else "completed" for trial in table["trial_id"]])
+    failed = across([one, case("two", scores[1], trials=lost)])
     for what in (MEAN, DIFFERENCE):
-        claim = the(across([cases[0], changed(cases[1], trials=lost)]), what, "a", "two")
+        claim = the(failed, what, "a", "two")
         assert (claim.shown, claim.low) == (OPEN, None)
+    # Seeds beyond the last analysis wait for the next.
+    early = across([one, case("two", scores[1], analyses=analysed(ARMS, 6))])
+    assert {claim.n for claim in early.claims} == {6}
+    none = across([one, case("two", scores[1], analyses=[])])
+    assert {(claim.shown, claim.low, claim.n) for claim in none.claims} == {(OPEN, None, 9)}
 
 
-def test_only_what_all_cases_of_one_metric_have_is_compared():
-    one, other = case("one", noisy(5)), case("two", noisy(5), of=replace(REQUEST, metric="accuracy"))
-    assert across([one, other]).claims == ()
-    third = case("three", noisy(5, seed=3), of=request(("control", "b")))
-    assert {(claim.arm, claim.cases) for claim in across([one, other, third]).claims} == {
-        ("b", ("one", "three"))
-    }
-
-
-def test_the_most_cases_that_were_run_alike_are_compared_and_the_others_named():
+def test_which_cases_are_compared():
     one, two = case("one", noisy(5)), case("two", noisy(5), epochs=4)
-    found = across([one, two, case("three", noisy(5), epochs=4)])
-    assert [case_.name for case_ in found.cases] == ["three", "two"]
-    assert found.left_out == (("one", "epochs is 20 there and 4 in three"),)
-
-
-def test_the_first_case_is_the_one_that_began_first_whatever_the_order_given():
+    assert across([one, case("two", noisy(5), request=replace(REQUEST, metric="accuracy"))]).claims == ()
+    other_arms = across([one, case("three", noisy(5, seed=3), request=request(("control", "b")))])
+    assert {(claim.arm, claim.cases) for claim in other_arms.claims} == {("b", ("one", "three"))}
+    most_alike = across([one, two, case("three", noisy(5), epochs=4)])
+    assert [case_.name for case_ in most_alike.cases] == ["three", "two"]
+    assert most_alike.left_out == (("one", "epochs is 20 there and 4 in three"),)
     late, early = case("a", noisy(6), started="2026-05-01T13:00"), case("b", noisy(6, seed=2))
-    for given in ([late, early], [early, late]):
+    for given in ([late, early], [early, late]):  # the first is the one that began first
         found = across(given)
         assert [case_.name for case_ in found.cases] == ["b", "a"]
-        assert {entry.reference for entry in found.claims if entry.what == DIFFERENCE} == {"b"}
-
-
-def test_seeds_beyond_the_last_analysis_wait_for_the_next():
-    one, two = case("one", noisy(9)), case("two", noisy(9, seed=2))
-    early = changed(two, analyses=analysed(ARMS, 6))
-    assert {entry.n for entry in across([one, early]).claims} == {6}
-    none = across([one, changed(two, analyses=[])])
-    assert {(entry.shown, entry.low, entry.n) for entry in none.claims} == {(OPEN, None, 9)}
-
-
-def test_identical_cases_are_seldom_called_different():
-    """The last of three varies four times as much."""
-    rng, wrong = np.random.default_rng(0), 0
-    for _ in range(40):
-        cases = []
-        for name, spread in (("one", 1.0), ("two", 1.0), ("three", 4.0)):
-            noise = 0.02 * rng.normal(size=(1, 9)) + 0.01 * rng.normal(size=(len(ARMS), 9))
-            scores = dict(zip(ARMS, 0.4 + spread * noise, strict=True))
-            cases.append(case(name, scores, data="same", of=replace(REQUEST, smallest_effect=0.001)))
-        wrong += any(claim.shown in (BETTER, WORSE) for claim in across(cases).claims)
-    assert stats.binomtest(wrong, 40).proportion_ci().low <= 0.05
-
-
-# Files
-
-
-def made(tmp_path, *names: str, **how) -> None:
-    for place, name in enumerate(names):
-        folder = MadeUp(seeds=6, search=0, evaluations=2, seed=place, **how)
-        folder.study["environment"]["backbone"] |= {"id": f"org/{name}"}
-        folder.ran((6,))
-        folder.write(tmp_path / name)
-
-
-def test_the_cover_writes_claims_that_are_rebuilt_from_the_files_alone(tmp_path):
-    made(tmp_path, "minilm-cola", "random-cola", effects={"uniform": 0.2})
-    write_cover(tmp_path, [tmp_path / "minilm-cola", tmp_path / "random-cola"])
-    written = (tmp_path / "claims.json").read_bytes()
-    claims = json.loads(written)
-    assert {claim["kind"] for claim in claims} == {"across"}
-    assert {claim["what"] for claim in claims} == {MEAN, DIFFERENCE, SCORE}
-    assert set(FIELDS) | {"case", "reference", "cases", "what"} == set(claims[0])
-    uniform = next(c for c in claims if (c["what"], c["arm"], c["case"]) == (MEAN, "uniform", "all"))
-    assert (uniform["verdict"], uniform["n"], uniform["cases"]) == (BETTER, 6, ["minilm-cola", "random-cola"])
-    (tmp_path / "claims.json").unlink()
-    write_cover(tmp_path, [tmp_path / "random-cola", tmp_path / "minilm-cola"])
-    assert (tmp_path / "claims.json").read_bytes() == written
-
-
-@pytest.mark.parametrize("aside", [(), ("minilm-cola.20260501-101112",)])
-def test_one_case_has_no_claims_across_nor_with_one_that_was_set_aside(tmp_path, aside):
-    made(tmp_path, "minilm-cola", *aside)
-    write_cover(tmp_path, [tmp_path / name for name in ("minilm-cola", *aside)])
-    assert json.loads((tmp_path / "claims.json").read_text()) == []
+        assert {claim.reference for claim in found.claims if claim.what == DIFFERENCE} == {"b"}
 
 
 def test_equal_predictions_in_every_case_are_no_difference():
-    scores = {"control": [0.4, 0.5, 0.6, 0.5, 0.4, 0.5]}
+    scores = dict.fromkeys(ARMS, (0.4, 0.5, 0.6, 0.5, 0.4, 0.5))
     said = {(arm, seed): f"said {seed}" for arm in ARMS for seed in range(1, 7)}
-    cases = [
-        case(name, dict.fromkeys(ARMS, scores["control"]), answers=said, data=name) for name in ("one", "two")
-    ]
-    found = across(cases)
-    means = [entry for entry in found.claims if entry.what == MEAN]
+    one, two = (case(name, scores, answers=said) for name in ("one", "two"))
+    means = [claim for claim in across([one, two]).claims if claim.what == MEAN]
     assert {(claim.verdict, claim.tie) for claim in means} == {(SAME, True)}
-    other = changed(cases[1], answers={**said, ("a", 1): "another"})
-    claim = the(across([cases[0], other]), MEAN, "a")
+    other = case("two", scores, answers={**said, ("a", 1): "another"})
+    claim = the(across([one, other]), MEAN, "a")
     assert (claim.verdict, claim.tie) == (OPEN, False)
+
+
+def test_the_cover_writes_claims_in_the_order_in_which_cases_began_and_none_of_one_case(tmp_path):
+    names = ("minilm-cola", "random-cola", "minilm-cola.20260501-101112")
+    cola, random, aside = (tmp_path / name for name in names)
+    for place, folder in enumerate((cola, random, aside)):
+        made = MadeUp(seeds=6, search=0, evaluations=2, seed=place, effects={"uniform": 0.2})
+        made.study["environment"]["backbone"] |= {"id": f"org/{folder.name}"}
+        made.ran((6,)).write(folder)
+    written = []
+    for folders in ([cola, random], [random, cola], [cola], [cola, aside]):  # the last was set aside
+        write_cover(tmp_path, folders)
+        written.append(json.loads((tmp_path / "claims.json").read_text()))
+    assert {(claim["kind"], claim["what"]) for claim in written[0]} == {
+        ("across", what) for what in (MEAN, DIFFERENCE, SCORE)
+    }
+    assert written[1:] == [written[0], [], []]
