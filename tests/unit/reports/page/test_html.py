@@ -16,21 +16,16 @@ REPORT = """# A study: *minilm* on cola
 
 <script>alert(1)</script> See [the tables](details.md#tables) and [the data](trials.csv).
 """
-FIGURES = {"figures/arms.png": b"\x89PNG"}
+FIGURES = {"figures/arms.png": b"\x89PNG", "../other.png": b"\x89PNG"}
 
 
 def test_a_page_needs_nothing_else():
     page = as_html({"report.md": REPORT, "details.md": "# Tables\n"}, FIGURES.get)
     assert "<title>A study: minilm on cola</title>" in page
     assert re.findall(r'<img src="([^"]*)"', page) == ["data:image/png;base64,iVBORw==", "", "", ""]
-    assert "<td>0.5</td>" in page
     assert "<script>" not in page
     assert "&lt;script&gt;" in page
-    assert '<a href="#details.md">' in page
-    assert '<section id="details.md">' in page
-    assert '<a href="trials.csv">' in page
     assert "default-src 'none'" in page
-
-
-def test_a_page_that_is_not_there_keeps_its_link():
-    assert '<a href="details.md#tables">' in as_html({"report.md": REPORT}, FIGURES.get)
+    assert re.findall(r'<a href="([^"]*)"', page) == ["#details.md", "trials.csv"]
+    alone = as_html({"report.md": REPORT}, FIGURES.get)  # a page that is not there keeps its link
+    assert '<a href="details.md#tables">' in alone

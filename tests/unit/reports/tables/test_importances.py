@@ -4,7 +4,6 @@ import json
 import math
 
 import numpy as np
-import optuna
 import pandas as pd
 import pytest
 from optuna.distributions import IntDistribution, distribution_to_json
@@ -12,7 +11,7 @@ from optuna.distributions import IntDistribution, distribution_to_json
 from adalayers.comparisons import IMPORTANCES_FROM
 from adalayers.results.study_file import RequestRecord, StudyFile
 from reports.reading.load import load
-from reports.reading.space import Domain, as_choice, describe, domains, read
+from reports.reading.space import Domain, as_choice, describe, domains
 from reports.tables.importances import importances, search_points, target_share
 from tests.helpers.made_up import MadeUp, choice, ranged
 
@@ -20,7 +19,6 @@ ALPHA = Domain("alpha", "scientific", 1.0, 1024.0, log=True)
 WEIGHT = Domain("entropy_weight", "scientific", choices=("0.0", "0.001", "0.01"))
 LR = Domain("lr", "nuisance", 0.0, 1.0)
 SPACE = [ALPHA, WEIGHT, LR]
-REQUEST = RequestRecord(metric="f1")
 
 
 def points(n: int = 60, seed: int = 0) -> pd.DataFrame:
@@ -33,36 +31,26 @@ def points(n: int = 60, seed: int = 0) -> pd.DataFrame:
     return table.sort_values("score", ascending=False).reset_index(drop=True)
 
 
-@pytest.mark.parametrize(
-    ("written", "wanted", "words"),
-    [
-        (ranged(0.5, 1024, log=True), {"low": 0.5, "high": 1024.0, "log": True}, "loguniform(0.5, 1024)"),
-        (json.loads(distribution_to_json(IntDistribution(1, 8))), {"low": 1, "high": 8}, "uniform(1, 8)"),
-        (choice(0.0, 1e-4, None), {"choices": ("0.0", "0.0001", "None")}, "choice(0.0, 0.0001, None)"),
-    ],
-)
-def test_a_domain_is_read_as_a_study_writes_it(written, wanted, words):
-    assert read("x", written) == Domain("x", "searched", **wanted)
-    assert describe(read("x", written)) == words
-
-
-@pytest.mark.parametrize("odd", [choice(8), ranged(1, 1), {"name": "?"}, {}, {"name": "FloatDistribution"}])
-def test_what_is_no_searched_domain_is_none(odd):
-    assert read("x", odd) is None
-
-
-def test_the_space_of_a_study_scientific_first():
-    space = {"a": ranged(0, 1), "b": choice(1, 2), "c": {"name": "?"}}
-    found = domains(StudyFile(request=RequestRecord(scientific=("b",), nuisance=("a",), spaces={"": space})))
-    assert [(domain.name, domain.role) for domain in found] == [("b", "scientific"), ("a", "nuisance")]
+def test_the_space_of_a_study_is_read_as_it_is_written_scientific_first():
+    whole = json.loads(distribution_to_json(IntDistribution(1, 8)))
+    space = {"rate": ranged(0.5, 1024, log=True), "whole": whole, "chosen": choice(0.0, 1e-4, None)}
+    odd = [choice(8), ranged(1, 1), {"name": "?"}, {}]  # what is no searched domain is none
+    space |= {f"odd {place}": written for place, written in enumerate(odd)}
+    found = domains(
+        StudyFile(request=RequestRecord(scientific=("chosen",), nuisance=("rate",), spaces={"": space}))
+    )
+    assert {domain: describe(domain) for domain in found} == {
+        Domain("chosen", "scientific", choices=("0.0", "0.0001", "None")): "choice(0.0, 0.0001, None)",
+        Domain("rate", "nuisance", 0.5, 1024.0, log=True): "loguniform(0.5, 1024)",
+        Domain("whole", "searched", 1, 8): "uniform(1, 8)",
+    }
+    assert [domain.name for domain in found] == ["chosen", "rate", "whole"]
 
 
 def test_choices_are_compared_as_numbers():
-    assert as_choice(0, ("0.0", "0.001")) == "0.0"
-    assert as_choice(np.float64(1e-3), ("0.0", "0.001")) == "0.001"
-    assert as_choice("uniform", ("learned", "uniform")) == "uniform"
-    assert as_choice(0.5, ("0.0", "0.001")) is None
-    assert as_choice(math.nan, ("0.0", "0.001")) is None
+    values = [0, np.float64(1e-3), "uniform", 0.5, math.nan]
+    choices = ("0.0", "0.001", "uniform")
+    assert [as_choice(value, choices) for value in values] == ["0.0", "0.001", "uniform", None, None]
 
 
 def test_search_points_leave_out_what_is_not_whole(tmp_path):
@@ -72,51 +60,26 @@ def test_search_points_leave_out_what_is_not_whole(tmp_path):
     rows[3]["config/lr"] = None
     rows[4]["status"] = "failed"
     loaded = load(made.write(tmp_path))
-    space = domains(loaded.study)
-    found = search_points(loaded.trials, loaded.study.request, space)
+    found = search_points(loaded.trials, loaded.study.request, domains(loaded.study))
     assert found["trial_id"].iloc[0] == "search005"
     assert sorted(found["trial_id"][1:]) == ["search000", "search001"]
     assert set(found["status"][1:]) == {"stopped"}
 
 
-def test_importances_are_optunas():
-    table = importances(points(), SPACE)
-    study = optuna.create_study(direction="maximize")
-    kinds = {
-        "alpha": optuna.distributions.FloatDistribution(1, 1024, log=True),
-        "entropy_weight": optuna.distributions.CategoricalDistribution(WEIGHT.choices),
-        "lr": optuna.distributions.FloatDistribution(0, 1),
-    }
-    for row in points().to_dict("records"):
-        study.add_trial(
-            optuna.trial.create_trial(
-                params={name: row[name] for name in kinds}, distributions=kinds, value=row["score"]
-            )
-        )
-    evaluator = optuna.importance.PedAnovaImportanceEvaluator(target_quantile=0.1)
-    wanted = optuna.importance.get_param_importances(study, evaluator=evaluator)
-    assert [target_share(n) for n in (10, 20, 60)] == [0.5, 0.25, 0.1]
-    assert dict(zip(table["name"], table["importance"], strict=True)) == pytest.approx(wanted)
-    assert table["name"].iloc[0] == "lr"
+def test_importances_are_those_of_completed_trials():
+    stopped = points(40, seed=1).assign(status="stopped", score=99.0)
+    table = importances(pd.concat([points(), stopped]), SPACE)
+    pd.testing.assert_frame_equal(table, importances(points(), SPACE))
+    assert (table["name"].iloc[0], table["importance"].iloc[0] > 0.8) == ("lr", True)
     assert table["importance"].sum() == pytest.approx(1)
     assert (table["low"] <= table["high"]).all()
     assert set(table["n"]) == {60}
-    pd.testing.assert_frame_equal(table, importances(points(), SPACE))
+    assert [target_share(n) for n in (10, 20, 60)] == [0.5, 0.25, 0.1]
 
 
-@pytest.mark.parametrize(
-    ("done", "space"),
-    [
-        (points(IMPORTANCES_FROM - 1), SPACE),
-        (points().assign(status="stopped"), SPACE),
-        (points().assign(score=0.5), SPACE),
-        (points(), [ALPHA]),
-    ],
-)
-def test_no_importances_from_too_little(done, space):
-    assert importances(done, space).empty
-
-
-def test_equal_scores_but_one_are_no_error():
-    table = importances(points(20).assign(score=[1.0] + [0.5] * 19), SPACE)
-    assert table["importance"].sum() == pytest.approx(1)
+def test_importances_from_too_little():
+    few, equal = points(IMPORTANCES_FROM - 1), points().assign(score=0.5)
+    for done, space in ((few, SPACE), (equal, SPACE), (points(), [ALPHA])):
+        assert importances(done, space).empty
+    but_one = importances(points(20).assign(score=[1.0] + [0.5] * 19), SPACE)
+    assert but_one["importance"].sum() == pytest.approx(1)

@@ -24,8 +24,7 @@ ROWS = [
 ]
 COLUMNS = ["trial_id", "stage", "search", "arm", "status", "config/lr", "val/f1"]
 TRIALS = pd.DataFrame(ROWS, columns=COLUMNS).assign(seed=[0] * 9 + [1])
-ARMS = tuple(PlannedArm(name) for name in "abc")
-REQUEST = RequestRecord(metric="f1", arms=ARMS)
+REQUEST = RequestRecord(metric="f1", arms=tuple(map(PlannedArm, "abc")))
 
 
 def test_the_best_is_kept_ties_go_to_the_smallest_id_and_what_was_confirmed_stays():
@@ -38,9 +37,5 @@ def test_the_best_is_kept_ties_go_to_the_smallest_id_and_what_was_confirmed_stay
     ]
     assert (table.loc[~table["kept"], "edge"] == "").all()
     assert len(table) == 8
-
-
-def test_rates_are_no_search_and_a_study_without_them_has_none():
-    assert list(searched(TRIALS)["trial_id"]) == ["t9"]
+    assert list(searched(TRIALS)["trial_id"]) == ["t9"]  # rates are no search
     assert rates(TRIALS[TRIALS["search"] == ""], REQUEST).empty
-    assert rates(TRIALS.drop(columns="search"), REQUEST).empty
