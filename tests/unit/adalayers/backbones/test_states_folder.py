@@ -5,6 +5,7 @@ import json
 import runpy
 import shutil
 import sys
+from unittest import mock
 
 import numpy as np
 import pandas as pd
@@ -26,22 +27,6 @@ from tests.helpers.documented import snippet
 CPU = torch.device("cpu")
 
 
-def written(folder, prepared, features, dtype, shard=50):
-    """Write the hidden states of a prepared task, several files a split, and return the folder."""
-    states = prepared.source.states
-    for role, split in features.items():
-        (folder / role).mkdir(parents=True)
-        for first in range(0, len(split), shard):
-            examples = np.arange(first, min(first + shard, len(split)))
-            read_states = split.features.read(examples, states, CPU)
-            arrays = {state.key: read_states[state].to(dtype) for state in states}
-            lengths = torch.from_numpy(split.lengths(examples))
-            save_file({**arrays, "lengths": lengths}, folder / role / f"{first:05d}.safetensors")
-    meta = {"model": "m", "states": [state.key for state in states], "embeddings": True, "final_norm": False}
-    (folder / "meta.json").write_text(json.dumps(meta))
-    return folder
-
-
 def scores(outcome):
     return {name: value for name, value in outcome.row.items() if name.startswith(("val/", "test/", "mix/"))}
 
@@ -52,10 +37,17 @@ def asked(world):
 
 
 @pytest.fixture(scope="module")
-def folder(asked, tmp_path_factory):
-    prepared = prepare(asked)
-    splits = prepared.data("live").splits
-    return written(tmp_path_factory.mktemp("given") / "given", prepared, splits, torch.float32)
+def folder(world, tmp_path_factory):
+    """What the script of the docs writes, fifty examples a file."""
+    root = tmp_path_factory.mktemp("given")
+    for file in world["dataset"].glob("*.parquet"):
+        rows = pd.read_parquet(file).astype({"label": str})
+        rows.to_csv(root / f"{file.name.partition('-')[0]}.csv", index=False)
+    script = root / "write_states.py"
+    script.write_text(snippet("write-states", "docs/states.md").replace("1000", "50"))
+    with mock.patch.object(sys, "argv", ["", str(world["backbone"]), str(root), str(root / "given")]):
+        runpy.run_path(str(script))
+    return root / "given"
 
 
 @pytest.fixture
@@ -63,70 +55,26 @@ def copy(folder, tmp_path):
     return shutil.copytree(folder, tmp_path / "given")
 
 
-@pytest.mark.parametrize(
-    ("dtype", "precision"),
-    [
-        (torch.float16, "float16"),  # float32 would keep more than such a folder has
-        (torch.float32, "float16"),
-        (torch.float32, "float32"),
-    ],
-)
-def test_a_study_scores_as_on_the_backbone_that_wrote_the_states(asked, dtype, precision, tmp_path):
-    own = prepare(dataclasses.replace(asked, precision=precision, train_examples=80))
-    whole = prepare(dataclasses.replace(own.request, train_examples=None, precision="float32"))
-    folder = written(tmp_path / "s", whole, whole.data("memory", cache=tmp_path / "c").splits, dtype)
-    given = prepare(dataclasses.replace(own.request, backbone=f"states:{folder}"))
+def test_the_states_are_those_of_the_backbone_and_a_study_scores_alike_however_it_reads_them(
+    asked, folder, tmp_path
+):
+    own = prepare(asked)
+    given = prepare(dataclasses.replace(asked, backbone=f"states:{folder}", train_examples=80))
+    whole = prepare(dataclasses.replace(given.request, train_examples=None))
+    examples = np.array([3, 0, 55])
+    for role in ("train", "validation", "test"):
+        ours, theirs = (
+            prepared.data("live").splits[role].features.read(examples, own.source.states, CPU)
+            for prepared in (own, whole)
+        )
+        for state in own.source.states:
+            torch.testing.assert_close(theirs[state], ours[state], atol=5e-3, rtol=5e-3)
     config = trial_config(k=8, epochs=3, batch_size=16)
-    stored, copied, live = (
-        scores(train(config, prepared.data(mode, cache=tmp_path / "c"), seed=1, test=True))
-        for prepared, mode in ((own, "memory"), (given, "memory"), (given, "live"))
+    copied, live = (
+        scores(train(config, given.data(mode, cache=tmp_path), seed=1, test=True))
+        for mode in ("memory", "live")
     )
-    assert stored == copied
-    if precision == "float32":
-        assert copied == live
-
-
-def test_the_script_of_the_docs_writes_such_a_folder(world, tmp_path, monkeypatch):
-    for file in world["dataset"].glob("*.parquet"):
-        rows = pd.read_parquet(file).astype({"label": str})
-        rows.to_csv(tmp_path / f"{file.name.partition('-')[0]}.csv", index=False)
-    script = tmp_path / "write_states.py"
-    script.write_text(snippet("write-states", "docs/states.md"))
-    monkeypatch.setattr(sys, "argv", ["", str(world["backbone"]), str(tmp_path), str(tmp_path / "made")])
-    runpy.run_path(str(script))
-    ours = prepare(DataRequest(str(world["backbone"]), str(world["dataset"])))
-    given = prepare(DataRequest(f"states:{tmp_path / 'made'}", str(world["dataset"])))
-    examples = np.array([3, 0])
-    for role in ("train", "test"):
-        a, b = (prepared.data("live").splits[role].features for prepared in (ours, given))
-        read_a, read_b = (each.read(examples, ours.source.states, CPU) for each in (a, b))
-        for state in ours.source.states:
-            torch.testing.assert_close(read_a[state], read_b[state], atol=5e-3, rtol=5e-3)
-
-
-def test_states_without_embeddings_and_of_a_decoder(copy):
-    meta = json.loads((copy / "meta.json").read_text())
-    names = meta["states"][1:]
-    now = {"model": "m", "states": names, "final_norm": True, "causal": True}
-    (copy / "meta.json").write_text(json.dumps(now))
-    source = sources.resolve(f"states:{copy}")
-    assert [state.name for state in source.states] == [f"decoder_{i:02d}" for i in range(1, len(names) + 1)]
-    assert "lies behind a final norm" in source.note
-    assert source.fingerprint != sources.resolve(f"states:{copy}").name
-
-
-@pytest.fixture
-def changed(copy):
-    """Return what changes arrays of train's first file."""
-
-    def change(**arrays):
-        path = sorted((copy / "train").iterdir())[0]
-        there = load_file(path)
-        there |= {name: make(there[name]) for name, make in arrays.items()}
-        save_file({name: values for name, values in there.items() if values is not None}, path)
-        return copy
-
-    return change
+    assert copied == live
 
 
 def refused(folder, dataset=None):
@@ -135,50 +83,67 @@ def refused(folder, dataset=None):
     return str(error.value)
 
 
-def test_a_folder_that_is_missing_or_has_no_meta_is_named(tmp_path):
-    assert str(tmp_path / "none") in refused(tmp_path / "none")
-    assert "meta.json" in refused(tmp_path)
-    assert str(tmp_path) in refused(tmp_path)
+def test_states_without_embeddings_and_of_a_decoder(copy):
+    names = json.loads((copy / "meta.json").read_text())["states"][1:]
+    now = {"model": "m", "states": names, "final_norm": True, "causal": True}
+    (copy / "meta.json").write_text(json.dumps(now))
+    source = sources.resolve(f"states:{copy}")
+    assert [state.name for state in source.states] == [f"decoder_{i:02d}" for i in range(1, len(names) + 1)]
+    assert "lies behind a final norm" in source.note
 
 
 @pytest.mark.parametrize(
     ("meta", "word"),
     [
+        (None, "which says whose states these are"),
         ("{", "meta.json"),
         ({"model": 3}, "model"),
         ({"final_norm": None}, "final_norm"),
         ({"states": []}, "lowest first"),
-        ({"states": ["encoder_00", "other"]}, "other"),
-        ({"states": ["lengths", "encoder_01"]}, "lowest first"),
+        ({"states": ["embeddings", "other"]}, "other"),
+        ({"states": ["lengths", "layer_1"]}, "lowest first"),
     ],
 )
-def test_a_meta_that_says_too_little_is_refused(copy, meta, word):
+def test_a_meta_that_is_missing_or_says_too_little_is_refused(copy, meta, word):
     there = json.loads((copy / "meta.json").read_text())
-    (copy / "meta.json").write_text(meta if isinstance(meta, str) else json.dumps(there | meta))
-    assert word in refused(copy)
+    (copy / "meta.json").write_text(meta if isinstance(meta, str) else json.dumps(there | (meta or {})))
+    if meta is None:
+        (copy / "meta.json").unlink()
+    message = refused(copy)
+    assert word in message
+    assert str(copy) in message
 
 
 @pytest.mark.parametrize(
-    ("arrays", "words"),
+    ("names", "change", "words"),
     [
-        ({"encoder_02": lambda values: None}, "encoder_02"),
-        ({"encoder_02": lambda values: values[:-1]}, "one shape"),
-        ({"encoder_02": lambda values: values[:, 0].clone()}, "one shape"),
-        ({"encoder_02": lambda values: values.double()}, "float16, bfloat16 or float32"),
-        ({"encoder_02": lambda values: values / 0}, "NaN"),
-        ({"lengths": lambda values: values[:-1]}, "lengths"),
-        ({"lengths": lambda values: values * 0}, "lengths"),
-        ({"lengths": lambda values: values.float()}, "lengths"),
-        ({f"encoder_{i:02d}": lambda values: values[:, :8].clone() for i in range(5)}, "one width"),
+        (["layer_2"], lambda values: None, "layer_2"),
+        (["layer_2"], lambda values: values[:-1], "one shape"),
+        (["layer_2"], lambda values: values[:, 0].clone(), "one shape"),
+        (["layer_2"], torch.Tensor.double, "float16, bfloat16 or float32"),
+        (["layer_2"], lambda values: values / 0, "NaN"),
+        (["lengths"], lambda values: values[:-1], "lengths"),
+        (["lengths"], lambda values: torch.cat([values, values[:1] * 0]), "lengths"),
+        (["lengths"], torch.Tensor.float, "lengths"),
+        (
+            ["embeddings", *(f"layer_{i}" for i in range(1, 5))],
+            lambda values: values[:, :8].clone(),
+            "one width",
+        ),
     ],
 )
-def test_arrays_that_do_not_fit_are_refused_with_their_file(changed, arrays, words):
-    message = refused(changed(**arrays))
+def test_arrays_that_do_not_fit_are_refused_with_their_file(copy, names, change, words):
+    path = sorted((copy / "train").iterdir())[0]
+    there = load_file(path)
+    there |= {name: change(there[name]) for name in names}
+    save_file({name: values for name, values in there.items() if values is not None}, path)
+    message = refused(copy)
     assert words in message
     assert "safetensors" in message
 
 
-def test_other_rows_than_the_datasets_are_refused(copy, world):
+def test_other_rows_than_the_datasets_are_refused(copy, world, tmp_path):
+    assert str(tmp_path / "none") in refused(tmp_path / "none")
     sorted((copy / "train").iterdir())[0].unlink()
     message = refused(copy, world["dataset"])
     assert "120 examples" in message

@@ -2,12 +2,12 @@
 
 import dataclasses
 import errno
-import json
 import os
 import pickle
 import threading
 import time
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -41,26 +41,36 @@ def make(root, source, encoded, **options):
     return stored(root, source, encoded, lambda: loading.load(source), **options)
 
 
+def read(features, *numbers, examples=(3, 0, 7)):
+    """Return hidden states of some examples, one after the other."""
+    states = encoder(*(numbers or (1,)))
+    given = features.read(np.array(examples), states, CPU)
+    return torch.stack([given[state] for state in states])
+
+
+def contents(folder):
+    return {file.name: file.read_bytes() for file in folder.iterdir()}
+
+
 @pytest.mark.parametrize("precision", ["float16", "bfloat16"])
 def test_half_precision_rounds_once(source, encoded, tmp_path, precision):
     full = make(tmp_path, source, encoded, precision="float32")
     half = make(tmp_path, source, encoded, precision=precision)
     assert full.folder != half.folder
-    every, dtype = np.arange(len(TEXTS)), getattr(torch, precision)
-    read = half.read(every, encoder(3, 0), CPU)
-    for state, values in full.read(every, encoder(0, 3), CPU).items():
-        assert torch.equal(read[state], values.to(dtype))
+    every = range(len(TEXTS))
+    rounded = read(full, 3, 0, examples=every).to(getattr(torch, precision))
+    assert torch.equal(read(half, 3, 0, examples=every), rounded)
 
 
-def test_live_in_memory_and_on_disk_agree(source, encoded, tmp_path):
+def test_live_in_memory_and_on_disk_agree_and_only_the_path_travels(source, encoded, tmp_path):
     disk = make(tmp_path, source, encoded, precision="float32")
-    memory = StoredFeatures(disk.folder, resident=True)
-    live = LiveFeatures(source, encoded)
-    examples = np.array([3, 0, 7])
-    for state in encoder(0, 1, source.layers):
-        a, b, c = (f.read(examples, [state], CPU)[state] for f in (disk, memory, live))
-        assert torch.equal(a, b)
-        torch.testing.assert_close(a, c, atol=1e-5, rtol=1e-5)
+    numbers = (0, 1, source.layers)
+    expected = read(disk, *numbers)
+    torch.testing.assert_close(read(LiveFeatures(source, encoded), *numbers), expected, atol=1e-5, rtol=1e-5)
+    sent = pickle.dumps(disk)
+    assert len(sent) < 1000
+    for other in (StoredFeatures(disk.folder, resident=True), pickle.loads(sent)):
+        assert torch.equal(read(other, *numbers), expected)
 
 
 @pytest.mark.parametrize("pooling", ["mean", "first-token", "last-token"])
@@ -69,13 +79,11 @@ def test_a_pooled_store_has_one_vector_of_each_sequence(source, encoded, tmp_pat
     whole, few = (make(tmp_path, base, encoded, precision="float32") for base in (source, of_texts))
     assert whole.folder != few.folder
     assert (few.lengths == whole.lengths).all()
-    examples = np.array([3, 0, 7])
-    for state in source.states:
-        rows = whole.read(examples, [state], CPU)[state].split(whole.lengths[examples].tolist())
+    for number in range(source.layers + 1):
+        rows = read(whole, number)[0].split(whole.lengths[[3, 0, 7]].tolist())
         wanted = [{"mean": x.mean(0), "first-token": x[0], "last-token": x[-1]}[pooling] for x in rows]
-        torch.testing.assert_close(few.read(examples, [state], CPU)[state], torch.stack(wanted))
+        torch.testing.assert_close(read(few, number)[0], torch.stack(wanted))
     stored(tmp_path, of_texts, encoded, never, precision="float32")
-    assert len(pickle.loads(pickle.dumps(few)).read(examples, [STATE_1], CPU)[STATE_1]) == 3
 
 
 def never():
@@ -86,13 +94,12 @@ def test_every_ingredient_changes_the_store(source, encoded, tmp_path, monkeypat
     other = dataclasses.replace(source, fingerprint="f" * 16)
     turned = dataclasses.replace(encoded, input_ids=encoded.input_ids[::-1].copy())
     cut = dataclasses.replace(encoded, offsets=encoded.offsets + np.r_[0, 1, np.zeros(len(TEXTS) - 1, int)])
-    keys = [store_folder(tmp_path, *given) for given in ((source, encoded), (other, encoded))]
-    keys += [store_folder(tmp_path, source, tokens) for tokens in (turned, cut)]
-    keys += [store_folder(tmp_path, source, encoded, precision) for precision in ("float32", "bfloat16")]
-    with monkeypatch.context() as patched:
-        patched.setattr("importlib.metadata.version", lambda name: "0.0.1")
-        keys.append(store_folder(tmp_path, source, encoded))
+    given = [(source, encoded), (other, encoded), (source, turned), (source, cut)]
+    given += [(source, encoded, precision) for precision in ("float32", "bfloat16")]
+    keys = [store_folder(tmp_path, *each) for each in given]
     monkeypatch.setattr("adalayers.features.features.STORE_FORMAT", 99)
+    keys.append(store_folder(tmp_path, source, encoded))
+    monkeypatch.setattr("importlib.metadata.version", lambda name: "0.0.1")
     keys.append(store_folder(tmp_path, source, encoded))
     assert len(set(keys)) == len(keys)
 
@@ -109,102 +116,94 @@ class Kill(BaseException):
     """Stands for SIGKILL: nothing that handles errors handles it."""
 
 
-def test_a_killed_store_is_continued_and_equals_one_that_was_not(source, encoded, tmp_path, small_batches):
-    whole = make(tmp_path / "whole", source, encoded)
-    computed = []
-
+def kill_after(batches):
     def kill(done, total):
-        computed.append(done)
-        if len(computed) == 3:
+        nonlocal batches
+        batches -= 1
+        if not batches:
             raise Kill
 
-    root = tmp_path / "killed"
+    return kill
+
+
+def n_batches(encoded):
+    return len(extraction_batches(np.diff(encoded.offsets)))
+
+
+def test_a_killed_store_is_continued_and_equals_one_that_was_not(source, encoded, tmp_path, small_batches):
+    whole = make(tmp_path / "whole", source, encoded)
+    root, resumed = tmp_path / "killed", []
     with pytest.raises(Kill):
-        make(root, source, encoded, on_progress=kill)
+        make(root, source, encoded, on_progress=kill_after(3))
     folder = store_folder(root, source, encoded)
-    assert not (folder / META).exists()
     with pytest.raises(BadInput, match=r"it has no meta\.json"):
         StoredFeatures(folder)
     with (folder / "encoder_01.npy").open("ab") as file:
         file.write(b"what a kill left half-written")
-    resumed = []
     features = make(root, source, encoded, on_progress=lambda done, total: resumed.append(done))
-    assert resumed[0] > computed[2], "it began again"
-    ours, theirs = ({f.name: f.read_bytes() for f in at.glob("*.npy")} for at in (folder, whole.folder))
-    assert ours == theirs
+    # The third batch was computed, and not noted as kept.
+    assert n_batches(encoded) - 3 <= len(resumed) <= n_batches(encoded) - 2
+    for file in whole.folder.glob("*.npy"):
+        assert (folder / file.name).read_bytes() == file.read_bytes()
     assert features.meta["files"] == whole.meta["files"]
     assert not (folder / "progress.json").exists()
 
 
-@pytest.mark.parametrize("what", ["rows", "spec", "file", "header"])
+@pytest.mark.parametrize(
+    ("file", "change"),
+    [
+        ("encoder_02.npy", lambda data: data[:-1] + b"\x77"),
+        ("encoder_02.npy", lambda data: b"not an array"),
+        ("progress.json", lambda data: data.replace(torch.__version__.encode(), b"0.0.1")),
+    ],
+)
 def test_a_started_store_that_was_changed_is_begun_again(
-    source, encoded, tmp_path, monkeypatch, small_batches, what
+    source, encoded, tmp_path, small_batches, file, change
 ):
-
-    def kill(done, total):
-        raise Kill
-
     with pytest.raises(Kill):
-        make(tmp_path, source, encoded, on_progress=kill)
-    folder = store_folder(tmp_path, source, encoded)
-    if what == "rows":
-        with (folder / "encoder_02.npy").open("r+b") as file:
-            file.seek(-1, 2)
-            file.write(b"\x77")
-    elif what == "file":
-        (folder / "encoder_02.npy").unlink()
-    elif what == "header":
-        (folder / "encoder_02.npy").write_bytes(b"not an array")
-    else:
-        monkeypatch.setattr("torch.__version__", "0.0.1")
-    done, batches = [], extraction_batches(np.diff(encoded.offsets))
+        make(tmp_path, source, encoded, on_progress=kill_after(1))
+    path = store_folder(tmp_path, source, encoded) / file
+    path.write_bytes(change(path.read_bytes()))
+    done = []
     make(tmp_path, source, encoded, on_progress=lambda n, total: done.append(n))
-    assert len(done) == len(batches), "rows that could not be trusted were kept"
+    assert len(done) == n_batches(encoded), "rows that could not be trusted were kept"
+
+
+def bit_turned(data):
+    return data[:-20] + bytes([data[-20] ^ 1]) + data[-19:]
 
 
 @pytest.mark.parametrize(
-    "change",
+    ("file", "change"),
     [
-        *("encoder_01.npy", "starts.npy", META),  # of which a bit is turned
-        *({"stored_as": "bfloat16"}, {"stored_as": None}, {"width": 16}, None),  # in what is said of it
+        ("encoder_01.npy", bit_turned),
+        ("starts.npy", bit_turned),
+        (META, bit_turned),
+        (META, lambda data: data.replace(b'"float16"', b'"bfloat16"')),
+        (META, lambda data: data.replace(b'"stored_as"', b'"stored"')),
+        (META, lambda data: b"[]"),
+        ("encoder_02.npy", lambda data: data[:-2]),
     ],
 )
-def test_a_damaged_store_is_computed_again(source, encoded, tmp_path, capsys, change):
+def test_a_damaged_store_is_computed_again(source, encoded, tmp_path, capsys, file, change):
     features = make(tmp_path, source, encoded)
-    before = features.read(np.arange(5), encoder(0, 1, 2), CPU)
-    if isinstance(change, str):
-        damaged = bytearray((features.folder / change).read_bytes())
-        damaged[-20] ^= 1
-        (features.folder / change).write_bytes(damaged)
-    else:
-        meta = json.loads((features.folder / META).read_text()) | (change or {})
-        kept = [] if change is None else {name: value for name, value in meta.items() if value is not None}
-        (features.folder / META).write_text(json.dumps(kept))
+    before = read(features, 0, 1, 2)
+    path = features.folder / file
+    path.write_bytes(change(path.read_bytes()))
+    if file in (META, "encoder_02.npy"):  # seen as a trial opens it
         with pytest.raises(BadInput, match="wanted a whole store"):
             StoredFeatures(features.folder)
     again = make(tmp_path, source, encoded)
     assert "computed again" in capsys.readouterr().err
-    for state, values in again.read(np.arange(5), encoder(0, 1, 2), CPU).items():
-        assert torch.equal(values, before[state])
+    assert torch.equal(read(again, 0, 1, 2), before)
 
 
 def test_a_store_under_anothers_name_is_not_taken_for_it(source, encoded, tmp_path, capsys):
     other = dataclasses.replace(encoded, input_ids=encoded.input_ids[::-1].copy())
-    wrong = make(tmp_path, source, other)
-    wrong.folder.rename(store_folder(tmp_path, source, encoded))
+    make(tmp_path, source, other).folder.rename(store_folder(tmp_path, source, encoded))
     right = make(tmp_path, source, encoded)
     assert "something else" in capsys.readouterr().err
-    clean = make(tmp_path / "clean", source, encoded)
-    one, other = (each.read(np.arange(3), encoder(1), CPU)[STATE_1] for each in (right, clean))
-    assert torch.equal(one, other)
-
-
-def test_a_file_cut_short_is_noticed_when_a_trial_opens_the_store(source, encoded, tmp_path):
-    features = make(tmp_path, source, encoded)
-    path = features.folder / "encoder_02.npy"
-    path.write_bytes(path.read_bytes()[:-2])
-    with pytest.raises(BadInput, match=r"encoder_02\.npy"):
-        StoredFeatures(features.folder)
+    assert torch.equal(read(right), read(make(tmp_path / "clean", source, encoded)))
 
 
 def test_a_second_process_waits_for_the_first(source, encoded, tmp_path, capfd):
@@ -242,12 +241,10 @@ def test_states_beyond_half_precision_are_stored_as_float32(source, encoded, tmp
 
     features = stored(tmp_path, source, encoded, lambda: changed(source, loud))
     assert features.meta["stored_as"] == "float32"
-    assert torch.isfinite(features.read(np.arange(3), encoder(1), CPU)[STATE_1]).all()
+    assert torch.isfinite(read(features)).all()
 
 
-@pytest.mark.parametrize(
-    ("how", "what"), [(0.0, "same number"), (7.0, "same number"), (float("nan"), "NaN or infinity")]
-)
+@pytest.mark.parametrize(("how", "what"), [(7.0, "same number"), (float("nan"), "NaN or infinity")])
 def test_states_that_tell_nothing_apart_are_refused_by_name(source, encoded, tmp_path, how, what):
     def broken(states):
         return {**states, STATE_1: torch.full_like(states[STATE_1], how)}
@@ -257,16 +254,17 @@ def test_states_that_tell_nothing_apart_are_refused_by_name(source, encoded, tmp
     assert not list(tmp_path.glob("*/*"))
 
 
-def test_too_small_a_disk_is_bad_input(source, encoded, tmp_path, monkeypatch):
-    monkeypatch.setattr("shutil.disk_usage", lambda path: type("Usage", (), {"free": 10})())
+def test_a_disk_that_is_too_small_or_a_cache_that_cannot_be_made(source, encoded, tmp_path, monkeypatch):
+    (tmp_path / "file").touch()
+    with pytest.raises(BadInput, match="--cache-dir"):
+        make(tmp_path / "file" / "cache", source, encoded)
+    monkeypatch.setattr("shutil.disk_usage", lambda path: SimpleNamespace(free=10))
     with pytest.raises(BadInput, match=r"wanted \d+\.\d kB for hidden .* 10 bytes are free.*--cache-dir"):
         make(tmp_path, source, encoded)
 
 
-def test_a_cache_that_cannot_be_made_is_bad_input(source, encoded, tmp_path):
-    (tmp_path / "file").touch()
-    with pytest.raises(BadInput, match="--cache-dir"):
-        make(tmp_path / "file" / "cache", source, encoded)
+def full_disk():
+    raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
 
 @pytest.mark.parametrize("batches", [0, 2])
@@ -274,85 +272,58 @@ def test_a_full_disk_is_said_and_the_next_run_goes_on(
     source, encoded, tmp_path, monkeypatch, small_batches, batches
 ):
     """The disk takes half of a batch's rows in one of its files; what was kept before is gone on with."""
-    append = Writer.append
+    append, done = Writer.append, []
 
     def fills_the_disk(writer, states):
         if writer.batches == batches:
             writer._files[0].write(b"half of it")
-            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+            full_disk()
         append(writer, states)
 
     with monkeypatch.context() as full:
         full.setattr(Writer, "append", fills_the_disk)
         with pytest.raises(CannotWrite, match=f"hidden states in {tmp_path}, .*the disk is full; make room"):
             make(tmp_path, source, encoded)
-    done = []
     features = make(tmp_path, source, encoded, on_progress=lambda n, total: done.append(n))
-    assert len(done) == len(extraction_batches(np.diff(encoded.offsets))) - batches
+    assert len(done) == n_batches(encoded) - batches
     assert features.meta["files"] == make(tmp_path / "whole", source, encoded).meta["files"]
 
 
 def test_rows_that_are_lost_as_a_file_is_closed_are_said(source, encoded, tmp_path, monkeypatch):
     close = Writer.close
-
-    def fills_the_disk(writer):
-        close(writer)
-        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
-
-    with monkeypatch.context() as full:
-        full.setattr(Writer, "close", fills_the_disk)
-        with pytest.raises(CannotWrite, match="the disk is full"):
-            make(tmp_path, source, encoded)
+    monkeypatch.setattr(Writer, "close", lambda writer: (close(writer), full_disk()))
+    with pytest.raises(CannotWrite, match="the disk is full"):
+        make(tmp_path, source, encoded)
     assert not (store_folder(tmp_path, source, encoded) / META).exists()
 
 
-@pytest.fixture
-def read_only(monkeypatch):
-    """Make a folder refuse every write, as a mount does that may only be read; a test run as root cannot use chmod."""
+def test_a_cache_that_may_only_be_read_is_read_and_what_it_lacks_is_said(
+    source, encoded, tmp_path, monkeypatch
+):
+    """As a mount refuses every write: a test run as root cannot use chmod."""
+    before = read(make(tmp_path / "whole", source, encoded))
+    (tmp_path / "lacking").mkdir()
 
     def refuse(*_, **__):
         raise OSError(errno.EROFS, os.strerror(errno.EROFS))
 
-    def now():
-        monkeypatch.setattr("adalayers.features.store.os.access", lambda path, mode: False)
-        for name in ("touch", "write_text"):
-            monkeypatch.setattr(Path, name, refuse)
-        monkeypatch.setattr("adalayers.features.store.FileLock", refuse)
-        mkdir = Path.mkdir
-        made = lambda path, *a, **k: mkdir(path, *a, **k) if path.exists() else refuse()  # noqa: E731
-        monkeypatch.setattr(Path, "mkdir", made)
-
-    return now
-
-
-def test_a_cache_that_may_only_be_read_is_read(source, encoded, tmp_path, read_only):
-    before = make(tmp_path, source, encoded).read(np.arange(5), encoder(1), CPU)[STATE_1]
-    read_only()
-    after = stored(tmp_path, source, encoded, never).read(np.arange(5), encoder(1), CPU)[STATE_1]
-    assert torch.equal(after, before)
-
-
-def test_what_a_cache_that_may_only_be_read_lacks_is_said(source, encoded, tmp_path, read_only):
-    read_only()
+    mkdir = Path.mkdir
+    made = lambda path, *a, **k: mkdir(path, *a, **k) if path.exists() else refuse()  # noqa: E731
+    monkeypatch.setattr("adalayers.features.store.os.access", lambda path, mode: False)
+    monkeypatch.setattr("adalayers.features.store.FileLock", refuse)
+    for name, instead in (("touch", refuse), ("write_text", refuse), ("mkdir", made)):
+        monkeypatch.setattr(Path, name, instead)
+    assert torch.equal(read(stored(tmp_path / "whole", source, encoded, never)), before)
     with pytest.raises(CannotWrite, match=r"Read-only file system; make it writable, .* another --cache-dir"):
-        make(tmp_path, source, encoded)
+        make(tmp_path / "lacking", source, encoded)
 
 
 def test_what_is_read_cannot_change_the_store(source, encoded, tmp_path):
     features = make(tmp_path, source, encoded)
-    before = {f.name: f.read_bytes() for f in features.folder.iterdir()}
+    before = contents(features.folder)
     features.read(np.arange(4), encoder(0, 1), CPU)[STATE_1].fill_(7.0)
     features._tensor(STATE_1).fill_(7.0)  # not even from inside
-    assert {f.name: f.read_bytes() for f in features.folder.iterdir()} == before
-
-
-def test_only_the_path_travels(source, encoded, tmp_path):
-    features = make(tmp_path, source, encoded)
-    features.read(np.arange(4), encoder(0, 1), CPU)
-    assert len(pickle.dumps(features)) < 1000
-    again = pickle.loads(pickle.dumps(features))
-    one, other = (each.read(np.arange(2), encoder(1), CPU)[STATE_1] for each in (again, features))
-    assert torch.equal(one, other)
+    assert contents(features.folder) == before
 
 
 def test_extraction_batches_hold_each_sequence_once_within_the_limit():
@@ -371,11 +342,9 @@ def test_of_an_earlier_case_nothing_stays_in_a_gpus_memory(source, encoded, tmp_
 
 
 def test_a_part_of_a_part_is_read_where_the_whole_is(source, encoded, tmp_path):
-    disk, examples = make(tmp_path, source, encoded), np.array([1, 0])
+    disk = make(tmp_path, source, encoded)
     part = Subset(Subset(disk, np.arange(10, 20)), np.array([9, 4, 2]))
-    whole, numbers = features.in_whole(part, examples)
+    whole, numbers = features.in_whole(part, np.array([1, 0]))
     assert whole is disk
     assert numbers.tolist() == [14, 19]
-    assert torch.equal(
-        part.read(examples, [STATE_1], CPU)[STATE_1], disk.read(np.array([14, 19]), [STATE_1], CPU)[STATE_1]
-    )
+    assert torch.equal(read(part, examples=(1, 0)), read(disk, examples=(14, 19)))
