@@ -27,9 +27,11 @@ def entries(tmp_path, monkeypatch):
     monkeypatch.syspath_prepend(tmp_path)
 
     def add(kind, **values):
+        named = []
         for name, code in values.items():
-            (tmp_path / f"of_another_{name}.py").write_text(code)
-        named = [EntryPoint(name, f"of_another_{name}:X", f"adalayers.{kind}") for name in values]
+            module = f"of_another_{name.replace(' ', '_')}"
+            (tmp_path / f"{module}.py").write_text(code)
+            named.append(EntryPoint(name, f"{module}:X", f"adalayers.{kind}"))
         found = lambda group: named if group.endswith(kind) else []  # noqa: E731
         monkeypatch.setattr("importlib.metadata.entry_points", found)
         return named
@@ -50,25 +52,18 @@ def test_a_kind_of_task_that_cannot_be_had_is_named_and_passed_over(fault, entri
         importlib.reload(kinds)
         assert sorted(kinds.KINDS) == sorted(before)
     finally:
-        kinds.KINDS.clear()
         kinds.KINDS.update(before)
     (line,) = warned
     assert f"a kind of task is passed over: wanted of_another_{fault}:X" in line
     assert any(part in line for part in said.split("|")), line
 
 
-@pytest.mark.parametrize("fault", ["raises", "leaves", "lacks"])
+@pytest.mark.parametrize("fault", ["raises", "leaves", "lacks", "registers nothing"])
 def test_a_fusion_that_is_asked_for_and_cannot_be_had_is_bad_input(fault, entries):
-    code, said = FAULTS[fault]
+    code, said = FAULTS.get(fault, ("X = 1", "was imported and has no configuration of that name"))
     entries("fusions", **{fault: code})
     with pytest.raises(BadInput, match=said):
         config_class(fault)
-
-
-def test_a_fusion_that_registers_nothing_is_bad_input(entries):
-    entries("fusions", nothing="X = 1")
-    with pytest.raises(BadInput, match="was imported and has no configuration of that name"):
-        config_class("nothing")
 
 
 def test_studies_are_listed_beside_one_that_cannot_be_had(entries, capsys):
@@ -82,12 +77,9 @@ def test_studies_are_listed_beside_one_that_cannot_be_had(entries, capsys):
     assert main(["study", "leaves"]) == 2
 
 
-def test_an_entry_point_that_names_nothing_is_left_out(monkeypatch):
+def test_what_is_whole_is_loaded_and_an_entry_point_that_names_nothing_is_left_out(entries, monkeypatch):
+    (entry,) = entries("fusions", whole="X = 7")
+    assert load_added(entry, lambda loaded: loaded + 1) == 8
     broken = EntryPoint("x", "no name: at all!", "adalayers.fusions")
     monkeypatch.setattr("importlib.metadata.entry_points", lambda group: [broken])
     assert added("fusions") == {}
-
-
-def test_what_is_whole_is_loaded(entries):
-    (entry,) = entries("fusions", whole="X = 7")
-    assert load_added(entry, lambda loaded: loaded + 1) == 8

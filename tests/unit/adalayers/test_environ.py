@@ -3,6 +3,7 @@
 import os
 import sys
 import warnings
+from unittest import mock
 
 import pytest
 
@@ -29,31 +30,20 @@ CLEARED = "MPLBACKEND TUNE_RESULT_DIR TUNE_MAX_PENDING_TRIALS_PG RAY_AIR_LOCAL_C
 )
 def test_a_variable_is_cleared_set_or_left_and_then_as_it_was(name, value, within, monkeypatch):
     monkeypatch.setenv(name, value)
-    with prepared():
-        assert os.environ.get(name) == within
-    assert os.environ[name] == value
-
-
-def test_every_variable_is_on_one_list_and_none_stays(monkeypatch):
     before = dict(os.environ)
     with prepared():
+        assert os.environ.get(name) == within
         assert {name: os.environ[name] for name in environ.SET} == environ.SET
     assert dict(os.environ) == before
 
 
 def test_a_user_without_a_name_or_home_gets_both_for_the_command(monkeypatch, tmp_path):
-    for name in ("ADALAYERS_CACHE", "XDG_CACHE_HOME"):
+    for name in ("ADALAYERS_CACHE", "XDG_CACHE_HOME", "LOGNAME", "USER", "LNAME", "USERNAME"):
         monkeypatch.delenv(name, raising=False)
     warned = []
     monkeypatch.setattr(cache_folder.logger, "warning", warned.append)
-    for name in ("LOGNAME", "USER", "LNAME", "USERNAME"):
-        monkeypatch.delenv(name, raising=False)
     monkeypatch.setenv("HOME", str(tmp_path / "none"))
-
-    def nobody(uid):
-        raise KeyError(uid)
-
-    monkeypatch.setattr("pwd.getpwuid", nobody)
+    monkeypatch.setattr("pwd.getpwuid", mock.Mock(side_effect=KeyError))
     with prepared():
         home = os.environ["HOME"]
         assert os.path.isdir(home)
@@ -65,28 +55,28 @@ def test_a_user_without_a_name_or_home_gets_both_for_the_command(monkeypatch, tm
     assert os.environ["HOME"] == str(tmp_path / "none")
 
 
-def test_warnings_that_are_errors_are_not_errors_of_a_command(monkeypatch):
+def test_warnings_that_are_errors_are_none_of_a_command_and_a_folder_that_is_gone_is_refused(
+    monkeypatch, tmp_path, capsys
+):
     monkeypatch.setattr(sys, "warnoptions", ["error"])
     with warnings.catch_warnings(), prepared():
         warnings.warn("of a library", UserWarning, stacklevel=1)
-
-
-def test_a_current_folder_that_is_gone_is_refused(monkeypatch, tmp_path, capsys):
-    gone = tmp_path / "gone"
-    gone.mkdir()
-    monkeypatch.chdir(gone)
-    gone.rmdir()
+    (tmp_path / "gone").mkdir()
+    monkeypatch.chdir(tmp_path / "gone")
+    (tmp_path / "gone").rmdir()
     assert run_command(lambda: 0) == 2
     assert capsys.readouterr().err.startswith("error: wanted a current folder, this one is gone")
 
 
-@pytest.mark.parametrize("opened", [Folder, lambda path: local_path(path, "--cache-dir")])
 @pytest.mark.parametrize(
     ("locale", "name"), [("ascii", "jürgen"), ("utf-8", "j\udcfcrgen"), ("latin-1", "jürgen")]
 )
-def test_a_path_that_libraries_read_otherwise_is_refused(opened, locale, name, tmp_path, monkeypatch):
-    opened(str(tmp_path / "jürgen"))
-    monkeypatch.setattr(sys, "getfilesystemencoding", lambda: locale)
-    with pytest.raises(BadInput, match=rf"a path that is UTF-8, got .*rgen in .* as {locale}; set PYTHON"):
-        opened(str(tmp_path / name))
-    opened(str(tmp_path / "plain"))
+def test_a_path_that_libraries_read_otherwise_is_refused(locale, name, tmp_path, monkeypatch):
+    said = rf"a path that is UTF-8, got .*rgen in .* as {locale}; set PYTHON"
+    for opened in (Folder, lambda path: local_path(path, "--cache-dir")):
+        with monkeypatch.context() as patched:
+            opened(str(tmp_path / "jürgen"))
+            patched.setattr(sys, "getfilesystemencoding", lambda: locale)
+            with pytest.raises(BadInput, match=said):
+                opened(str(tmp_path / name))
+            opened(str(tmp_path / "plain"))

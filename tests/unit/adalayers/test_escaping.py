@@ -49,14 +49,15 @@ def test_the_terminal_gets_text_alone(capsys, monkeypatch):
 
 
 def test_misclassified_texts_are_no_markup(tmp_path):
+    hostile = HOSTILE[:-1]
     made = MadeUp(seeds=1, search=0, evaluations=2, examples=9)
     for row in [*made.trials, *made.history, *made.predictions]:
         row["trial_id"] = f"t{row['trial_id']:0>12}"
     for row in made.predictions:
-        row |= {"label": f"yes{HOSTILE[:-1]}", "prediction": f"no{HOSTILE[:-1]}"}
-    split = SimpleNamespace(index=np.arange(9), inputs=[f"a text {HOSTILE[:-1]}"] * 9)
+        row |= {"label": f"yes{hostile}", "prediction": f"no{hostile}"}
+    split = SimpleNamespace(index=np.arange(9), inputs=[f"a text {hostile}"] * 9)
     task = SimpleNamespace(metric=made.metric, kind=KINDS["sequence"], splits={"test": split})
     write_examples(made.write(tmp_path), task)
     rows = (tmp_path / "examples.md").read_text().split("|---|---|---|---|---|\n")[1]
-    assert rows.count("\n") == rows.count(f"a text {escape(HOSTILE[:-1])} |") + 1 > 1
-    assert f"| yes{escape(HOSTILE[:-1])} | no{escape(HOSTILE[:-1])} |" in rows
+    assert rows.count("\n") == rows.count(f"a text {escape(hostile)} |") + 1 > 1
+    assert f"| yes{escape(hostile)} | no{escape(hostile)} |" in rows

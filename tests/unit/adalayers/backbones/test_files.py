@@ -65,8 +65,6 @@ class Bomb:
 
 
 COUNTED = r"wanted pad_token_id in the config\.json.*got "
-PADDING = "pad_token_id|Padding_idx|index out of range"
-NAMED = r"config\.json of 'bert' .* without transformers_weights"
 QUANTISED = {"quantization_config": {"quant_method": "fp8"}}
 
 
@@ -74,21 +72,18 @@ QUANTISED = {"quantization_config": {"quant_method": "fp8"}}
     ("family", "name", "value", "said"),
     [
         ("bert", "num_hidden_layers", 10**7, "describes 10000000 layers of width 32"),
-        ("bert", "hidden_size", 10**9, "describes 1 layers of width 1000000000"),
         ("bert", "num_hidden_layers", 0, "describes 0 layers"),
         ("bert", "hidden_size", -32, "describes 1 layers of width -32"),
         ("bert", "num_attention_heads", 3, "config.json of 'bert' in .* that makes a model"),
         ("bert", "num_attention_heads", -1, "wanted a backbone that reads tokens, 'bert'"),
         ("bert", "is_decoder", True, "'bert' model as it was pretrained, .* set up as a decoder"),
         ("bert", "model_type", "of-another-library", r"config\.json of 'bert'"),
-        ("bert", "transformers_weights", "other.safetensors", NAMED),
+        ("bert", "transformers_weights", "other.safetensors", "without transformers_weights"),
         ("bert", "quantization_config", {"quant_method": "bitsandbytes"}, "without quantization_config"),
         ("bert", "text_config", QUANTISED, "without quantization_config"),
         ("roberta", "pad_token_id", None, COUNTED + "None"),
-        ("roberta", "pad_token_id", -1, COUNTED + "-1"),
         ("roberta", "pad_token_id", 10_000, COUNTED + "10000"),
-        ("gpt2", "pad_token_id", 10**6, PADDING),
-        ("llama", "pad_token_id", 10**6, PADDING),
+        ("llama", "pad_token_id", 10**6, "pad_token_id|Padding_idx|index out of range"),
     ],
 )
 def test_an_entry_of_a_config_that_no_model_has_or_that_has_other_weights_read(
@@ -103,7 +98,6 @@ def test_an_entry_of_a_config_that_no_model_has_or_that_has_other_weights_read(
     ("file", "content", "said"),
     [
         ("config.json", None, r"no config\.json"),
-        ("config.json", "{", r"config\.json of 'tiny'"),
         ("config.json", "{}", r"config\.json of 'tiny'"),
         (WEIGHTS, None, "holds none that are complete"),
         (WEIGHTS, "no weights", "cannot be loaded"),

@@ -1,15 +1,19 @@
 """Trained tasks saved, loaded and pushed as the hub's mixin does it, with a card of what their study found."""
 
 import json
+import shutil
 
 import pytest
 import torch
-from huggingface_hub import HfApi, ModelCard
+from huggingface_hub import ModelCard
 from safetensors.torch import load_file
 
 import adalayers
 from adalayers.__main__ import main
+from adalayers.deploy.model_card import model_card
 from adalayers.fusion.layer_mix import LayerMixConfig
+from adalayers.models.model import FusionModel
+from adalayers.states import Shape, Stream
 from tests.helpers.made_tasks import SMALL, made_task
 
 
@@ -59,53 +63,36 @@ def test_the_card_and_inspect_say_data_scores_weights_cost_and_use(made, best, t
             "no weight of it is inside",
         ):
             assert expected in text, text
-        lines = [line.split() for line in text.splitlines() if "█" in line]
-        assert [line[:2] for line in lines] == [
-            [f"{i:02d}", f"{w:.4f}"] for i, w in enumerate(weights, start=1)
-        ]
-        assert len(lines[max(range(3), key=weights.__getitem__)][2]) == 20
+        bars = [line.split() for line in text.splitlines() if "█" in line]
+        assert [bar[:2] for bar in bars] == [[f"{i:02d}", f"{w:.4f}"] for i, w in enumerate(weights, 1)]
+        assert len(bars[weights.index(max(weights))][2]) == 20
         assert "embeddings" not in text, "they are not mixed"
 
 
-def test_the_embeddings_are_named_where_they_are_mixed(backbone, tmp_path):
-    config = LayerMixConfig(**SMALL, hidden_states="with-embeddings")
-    made = made_task(tmp_path, backbone, "acceptability-demo", config)
-    task = adalayers.TrainedTask.from_pretrained(made.best, backbone=backbone)
-    assert "00 is the embeddings." in str(task.generate_model_card())
-
-
-def test_a_smoke_run_and_a_changed_base_model_are_said_to_be(backbone, tmp_path):
-    config = LayerMixConfig(**SMALL, base_model="adapters", adapter_width=4)
-    made = made_task(tmp_path / "tuned", backbone, "entities-demo", config)
+def test_mixed_embeddings_a_smoke_run_and_a_changed_base_model_are_said_to_be(backbone, tmp_path):
+    changed = {"base_model": "adapters", "adapter_width": 4, "hidden_states": "with-embeddings"}
+    made = made_task(tmp_path / "tuned", backbone, "entities-demo", LayerMixConfig(**SMALL, **changed))
     study = json.loads((tmp_path / "tuned" / "study.json").read_text())
     study["runs"]["smoke"] = True
     (tmp_path / "tuned" / "study.json").write_text(json.dumps(study))
     task = adalayers.TrainedTask.from_pretrained(made.best, backbone=backbone)
     text = str(task.generate_model_card())
+    assert "00 is the embeddings." in text
     assert "A smoke run" in text
     assert "the weights that were trained within it are inside" in text
     assert "pipeline_tag: token-classification" in text.replace('"', "")
 
 
-def test_pushing_uploads_what_is_saved(best, monkeypatch):
-    pushed = {}
-
-    def upload(self, *, repo_id, folder_path, **_):
-        pushed["id"] = repo_id
-        pushed["files"] = sorted(path.name for path in folder_path.iterdir())
-
-    def create(self, *, repo_id, **_):
-        return type("Repository", (), {"repo_id": repo_id})
-
-    monkeypatch.setattr(HfApi, "create_repo", create)
-    monkeypatch.setattr(HfApi, "upload_folder", upload)
-    adalayers.TrainedTask.from_pretrained(best).push_to_hub("org/mine")
-    assert pushed == {"id": "org/mine", "files": ["README.md", "config.json", "model.safetensors"]}
+def test_weights_of_two_streams_are_told_apart():
+    shape = Shape("sequence", 2, (Stream("encoder", 3), Stream("decoder", 3)), 16, "bart")
+    text = model_card(FusionModel(LayerMixConfig(k=8, heads=2, stream="both"), shape, seed=0).eval()).text
+    bars = [line.split()[0] for line in text.splitlines() if "█" in line]
+    assert bars == ["01", "02", "03", "decoder_01", "decoder_02", "decoder_03"]
 
 
 def test_parts_of_no_study_have_a_card_too(best, tmp_path):
     for name in ("config.json", "model.safetensors"):
-        (tmp_path / name).write_bytes((best / name).read_bytes())
+        shutil.copy(best / name, tmp_path)
     task = adalayers.TrainedTask.from_pretrained(tmp_path)
     assert "study" not in task.about
     text = str(task.generate_model_card())

@@ -37,8 +37,27 @@ def encoded(source):
     return tokens.encode(tokens.load_tokenizer(source), TEXTS, 16)
 
 
-def make(root, source, encoded, **options):
-    return stored(root, source, encoded, lambda: loading.load(source), **options)
+@pytest.fixture
+def turned(encoded):
+    """Other token ids of the same number."""
+    return dataclasses.replace(encoded, input_ids=encoded.input_ids[::-1].copy())
+
+
+@pytest.fixture
+def make(source, encoded, tmp_path):
+    """Return what makes a store, or reads it where it is there."""
+
+    def make(name="", *, source=source, encoded=encoded, change=None, **options):
+        def backbone():
+            made = loading.load(source)
+            if change:
+                whole = made.forward
+                made.forward = lambda *given: change(whole(*given))
+            return made
+
+        return stored(tmp_path / name, source, encoded, backbone, **options)
+
+    return make
 
 
 def read(features, *numbers, examples=(3, 0, 7)):
@@ -48,23 +67,20 @@ def read(features, *numbers, examples=(3, 0, 7)):
     return torch.stack([given[state] for state in states])
 
 
-def contents(folder):
-    return {file.name: file.read_bytes() for file in folder.iterdir()}
+def never(*_):
+    raise AssertionError("computed again")
 
 
 @pytest.mark.parametrize("precision", ["float16", "bfloat16"])
-def test_half_precision_rounds_once(source, encoded, tmp_path, precision):
-    full = make(tmp_path, source, encoded, precision="float32")
-    half = make(tmp_path, source, encoded, precision=precision)
+def test_half_precision_rounds_once(make, precision):
+    full, half, every = make(precision="float32"), make(precision=precision), range(len(TEXTS))
     assert full.folder != half.folder
-    every = range(len(TEXTS))
     rounded = read(full, 3, 0, examples=every).to(getattr(torch, precision))
     assert torch.equal(read(half, 3, 0, examples=every), rounded)
 
 
-def test_live_in_memory_and_on_disk_agree_and_only_the_path_travels(source, encoded, tmp_path):
-    disk = make(tmp_path, source, encoded, precision="float32")
-    numbers = (0, 1, source.layers)
+def test_live_in_memory_and_on_disk_agree_and_only_the_path_travels(source, encoded, make):
+    disk, numbers = make(precision="float32"), (0, 1, source.layers)
     expected = read(disk, *numbers)
     torch.testing.assert_close(read(LiveFeatures(source, encoded), *numbers), expected, atol=1e-5, rtol=1e-5)
     sent = pickle.dumps(disk)
@@ -74,25 +90,20 @@ def test_live_in_memory_and_on_disk_agree_and_only_the_path_travels(source, enco
 
 
 @pytest.mark.parametrize("pooling", ["mean", "first-token", "last-token"])
-def test_a_pooled_store_has_one_vector_of_each_sequence(source, encoded, tmp_path, pooling):
-    of_texts = dataclasses.replace(source, pooling=pooling)
-    whole, few = (make(tmp_path, base, encoded, precision="float32") for base in (source, of_texts))
+def test_a_pooled_store_has_one_vector_of_each_sequence(source, make, pooling):
+    pooled = dataclasses.replace(source, pooling=pooling)
+    whole, few = (make(source=each, precision="float32") for each in (source, pooled))
     assert whole.folder != few.folder
     assert (few.lengths == whole.lengths).all()
     for number in range(source.layers + 1):
         rows = read(whole, number)[0].split(whole.lengths[[3, 0, 7]].tolist())
         wanted = [{"mean": x.mean(0), "first-token": x[0], "last-token": x[-1]}[pooling] for x in rows]
         torch.testing.assert_close(read(few, number)[0], torch.stack(wanted))
-    stored(tmp_path, of_texts, encoded, never, precision="float32")
+    make(source=pooled, precision="float32", change=never, on_progress=never)
 
 
-def never():
-    raise AssertionError("computed again")
-
-
-def test_every_ingredient_changes_the_store(source, encoded, tmp_path, monkeypatch):
+def test_every_ingredient_changes_the_store(source, encoded, turned, tmp_path, monkeypatch):
     other = dataclasses.replace(source, fingerprint="f" * 16)
-    turned = dataclasses.replace(encoded, input_ids=encoded.input_ids[::-1].copy())
     cut = dataclasses.replace(encoded, offsets=encoded.offsets + np.r_[0, 1, np.zeros(len(TEXTS) - 1, int)])
     given = [(source, encoded), (other, encoded), (source, turned), (source, cut)]
     given += [(source, encoded, precision) for precision in ("float32", "bfloat16")]
@@ -104,48 +115,45 @@ def test_every_ingredient_changes_the_store(source, encoded, tmp_path, monkeypat
     assert len(set(keys)) == len(keys)
 
 
-@pytest.fixture
-def small_batches(monkeypatch):
-    """Few tokens at a time, and a progress that is kept after each batch."""
-    monkeypatch.setattr("adalayers.features.extract.EXTRACT_TOKENS", 24)
-    monkeypatch.setattr("adalayers.features.features.EXTRACT_TOKENS", 24)
-    monkeypatch.setattr("adalayers.features.store.KEEP_SECONDS", 0.0)
-
-
 class Kill(BaseException):
     """Stands for SIGKILL: nothing that handles errors handles it."""
 
 
-def kill_after(batches):
-    def kill(done, total):
-        nonlocal batches
-        batches -= 1
-        if not batches:
+class Progress:
+    """Counts the batches that are computed, and ends the work in one of them."""
+
+    def __init__(self, kill_at=None):
+        self.batches, self.kill_at = 0, kill_at
+
+    def __call__(self, done, total):
+        self.batches += 1
+        if self.batches == self.kill_at:
             raise Kill
 
-    return kill
 
-
-def n_batches(encoded):
+@pytest.fixture
+def n_batches(encoded, monkeypatch):
+    """How many there are of few tokens; progress is kept after each."""
+    monkeypatch.setattr("adalayers.features.extract.EXTRACT_TOKENS", 24)
+    monkeypatch.setattr("adalayers.features.features.EXTRACT_TOKENS", 24)
+    monkeypatch.setattr("adalayers.features.store.KEEP_SECONDS", 0.0)
     return len(extraction_batches(np.diff(encoded.offsets)))
 
 
-def test_a_killed_store_is_continued_and_equals_one_that_was_not(source, encoded, tmp_path, small_batches):
-    whole = make(tmp_path / "whole", source, encoded)
-    root, resumed = tmp_path / "killed", []
+def test_a_killed_store_is_continued_and_equals_one_that_was_not(make, n_batches):
+    whole, progress = make("whole"), Progress()
     with pytest.raises(Kill):
-        make(root, source, encoded, on_progress=kill_after(3))
-    folder = store_folder(root, source, encoded)
+        make("killed", on_progress=Progress(3))
+    folder = whole.folder.parent.with_name("killed") / whole.folder.name
     with pytest.raises(BadInput, match=r"it has no meta\.json"):
         StoredFeatures(folder)
     with (folder / "encoder_01.npy").open("ab") as file:
         file.write(b"what a kill left half-written")
-    features = make(root, source, encoded, on_progress=lambda done, total: resumed.append(done))
-    # The third batch was computed, and not noted as kept.
-    assert n_batches(encoded) - 3 <= len(resumed) <= n_batches(encoded) - 2
+    resumed = make("killed", on_progress=progress)
+    assert progress.batches == n_batches - 3
     for file in whole.folder.glob("*.npy"):
         assert (folder / file.name).read_bytes() == file.read_bytes()
-    assert features.meta["files"] == whole.meta["files"]
+    assert resumed.meta["files"] == whole.meta["files"]
     assert not (folder / "progress.json").exists()
 
 
@@ -157,16 +165,13 @@ def test_a_killed_store_is_continued_and_equals_one_that_was_not(source, encoded
         ("progress.json", lambda data: data.replace(torch.__version__.encode(), b"0.0.1")),
     ],
 )
-def test_a_started_store_that_was_changed_is_begun_again(
-    source, encoded, tmp_path, small_batches, file, change
-):
+def test_a_started_store_that_was_changed_is_begun_again(make, n_batches, tmp_path, file, change):
     with pytest.raises(Kill):
-        make(tmp_path, source, encoded, on_progress=kill_after(1))
-    path = store_folder(tmp_path, source, encoded) / file
+        make(on_progress=Progress(1))
+    (path,) = tmp_path.glob(f"*/{file}")
     path.write_bytes(change(path.read_bytes()))
-    done = []
-    make(tmp_path, source, encoded, on_progress=lambda n, total: done.append(n))
-    assert len(done) == n_batches(encoded), "rows that could not be trusted were kept"
+    make(on_progress=(progress := Progress()))
+    assert progress.batches == n_batches, "rows that could not be trusted were kept"
 
 
 def bit_turned(data):
@@ -185,82 +190,66 @@ def bit_turned(data):
         ("encoder_02.npy", lambda data: data[:-2]),
     ],
 )
-def test_a_damaged_store_is_computed_again(source, encoded, tmp_path, capsys, file, change):
-    features = make(tmp_path, source, encoded)
-    before = read(features, 0, 1, 2)
-    path = features.folder / file
+def test_a_damaged_store_is_computed_again(make, capsys, file, change):
+    features = make()
+    before, path = read(features, 0, 1, 2), features.folder / file
     path.write_bytes(change(path.read_bytes()))
     if file in (META, "encoder_02.npy"):  # seen as a trial opens it
         with pytest.raises(BadInput, match="wanted a whole store"):
             StoredFeatures(features.folder)
-    again = make(tmp_path, source, encoded)
+    assert torch.equal(read(make(), 0, 1, 2), before)
     assert "computed again" in capsys.readouterr().err
-    assert torch.equal(read(again, 0, 1, 2), before)
 
 
-def test_a_store_under_anothers_name_is_not_taken_for_it(source, encoded, tmp_path, capsys):
-    other = dataclasses.replace(encoded, input_ids=encoded.input_ids[::-1].copy())
-    make(tmp_path, source, other).folder.rename(store_folder(tmp_path, source, encoded))
-    right = make(tmp_path, source, encoded)
+def test_a_store_under_anothers_name_is_not_taken_for_it(source, encoded, turned, make, tmp_path, capsys):
+    make(encoded=turned).folder.rename(store_folder(tmp_path, source, encoded))
+    right = make()
     assert "something else" in capsys.readouterr().err
-    assert torch.equal(read(right), read(make(tmp_path / "clean", source, encoded)))
+    assert torch.equal(read(right), read(make("clean")))
 
 
-def test_a_second_process_waits_for_the_first(source, encoded, tmp_path, capfd):
+def test_a_second_process_waits_for_the_first(make, capfd):
     """Two ask for one store: the first computes, the other waits, says so, and computes nothing."""
-    second = threading.Thread(target=lambda: ended.append(stored(tmp_path, source, encoded, never)))
+    second = threading.Thread(target=lambda: ended.append(make(on_progress=never)))
     said, ended = "", []
 
-    def backbone():
+    def first_is_at_it(states):
         nonlocal said
-        second.start()
+        if not second.ident:
+            second.start()
         deadline = time.monotonic() + 60
         while "another process" not in said and second.is_alive() and time.monotonic() < deadline:
             time.sleep(0.1)
             said += capfd.readouterr().err
         assert second.is_alive(), "the second did not wait"
-        return loading.load(source)
+        return states
 
-    stored(tmp_path, source, encoded, backbone)
+    make(change=first_is_at_it)
     second.join(60)
     assert "another process" in said
     assert ended
 
 
-def changed(source, change):
-    """Return a backbone that gives its hidden states changed."""
-    backbone = loading.load(source)
-    whole = backbone.forward
-    backbone.forward = lambda *given: change(whole(*given))
-    return backbone
-
-
-def test_states_beyond_half_precision_are_stored_as_float32(source, encoded, tmp_path):
-    def loud(states):
-        return {state: values * 1e6 for state, values in states.items()}
-
-    features = stored(tmp_path, source, encoded, lambda: changed(source, loud))
+def test_states_beyond_half_precision_are_stored_as_float32(make):
+    features = make(change=lambda states: {state: values * 1e6 for state, values in states.items()})
     assert features.meta["stored_as"] == "float32"
     assert torch.isfinite(read(features)).all()
 
 
 @pytest.mark.parametrize(("how", "what"), [(7.0, "same number"), (float("nan"), "NaN or infinity")])
-def test_states_that_tell_nothing_apart_are_refused_by_name(source, encoded, tmp_path, how, what):
-    def broken(states):
-        return {**states, STATE_1: torch.full_like(states[STATE_1], how)}
-
+def test_states_that_tell_nothing_apart_are_refused_by_name(make, tmp_path, how, what):
     with pytest.raises(BadInput, match=f"hidden states of .*, {STATE_1.key} .*{what}"):
-        stored(tmp_path, source, encoded, lambda: changed(source, broken))
+        make(change=lambda states: {**states, STATE_1: torch.full_like(states[STATE_1], how)})
     assert not list(tmp_path.glob("*/*"))
 
 
-def test_a_disk_that_is_too_small_or_a_cache_that_cannot_be_made(source, encoded, tmp_path, monkeypatch):
+def test_a_disk_that_is_too_small_or_a_cache_that_cannot_be_made(make, tmp_path, monkeypatch):
     (tmp_path / "file").touch()
     with pytest.raises(BadInput, match="--cache-dir"):
-        make(tmp_path / "file" / "cache", source, encoded)
+        make("file/cache")
     monkeypatch.setattr("shutil.disk_usage", lambda path: SimpleNamespace(free=10))
     with pytest.raises(BadInput, match=r"wanted \d+\.\d kB for hidden .* 10 bytes are free.*--cache-dir"):
-        make(tmp_path, source, encoded)
+        make()
 
 
 def full_disk():
@@ -268,11 +257,9 @@ def full_disk():
 
 
 @pytest.mark.parametrize("batches", [0, 2])
-def test_a_full_disk_is_said_and_the_next_run_goes_on(
-    source, encoded, tmp_path, monkeypatch, small_batches, batches
-):
+def test_a_full_disk_is_said_and_the_next_run_goes_on(make, n_batches, tmp_path, monkeypatch, batches):
     """The disk takes half of a batch's rows in one of its files; what was kept before is gone on with."""
-    append, done = Writer.append, []
+    append = Writer.append
 
     def fills_the_disk(writer, states):
         if writer.batches == batches:
@@ -283,26 +270,23 @@ def test_a_full_disk_is_said_and_the_next_run_goes_on(
     with monkeypatch.context() as full:
         full.setattr(Writer, "append", fills_the_disk)
         with pytest.raises(CannotWrite, match=f"hidden states in {tmp_path}, .*the disk is full; make room"):
-            make(tmp_path, source, encoded)
-    features = make(tmp_path, source, encoded, on_progress=lambda n, total: done.append(n))
-    assert len(done) == n_batches(encoded) - batches
-    assert features.meta["files"] == make(tmp_path / "whole", source, encoded).meta["files"]
+            make()
+    features = make(on_progress=(progress := Progress()))
+    assert progress.batches == n_batches - batches
+    assert features.meta["files"] == make("whole").meta["files"]
 
 
-def test_rows_that_are_lost_as_a_file_is_closed_are_said(source, encoded, tmp_path, monkeypatch):
+def test_rows_that_are_lost_as_a_file_is_closed_are_said(make, tmp_path, monkeypatch):
     close = Writer.close
     monkeypatch.setattr(Writer, "close", lambda writer: (close(writer), full_disk()))
     with pytest.raises(CannotWrite, match="the disk is full"):
-        make(tmp_path, source, encoded)
-    assert not (store_folder(tmp_path, source, encoded) / META).exists()
+        make()
+    assert not list(tmp_path.glob(f"*/{META}"))
 
 
-def test_a_cache_that_may_only_be_read_is_read_and_what_it_lacks_is_said(
-    source, encoded, tmp_path, monkeypatch
-):
+def test_a_cache_that_may_only_be_read_is_read_and_what_it_lacks_is_said(make, turned, monkeypatch):
     """As a mount refuses every write: a test run as root cannot use chmod."""
-    before = read(make(tmp_path / "whole", source, encoded))
-    (tmp_path / "lacking").mkdir()
+    before = read(make())
 
     def refuse(*_, **__):
         raise OSError(errno.EROFS, os.strerror(errno.EROFS))
@@ -313,17 +297,18 @@ def test_a_cache_that_may_only_be_read_is_read_and_what_it_lacks_is_said(
     monkeypatch.setattr("adalayers.features.store.FileLock", refuse)
     for name, instead in (("touch", refuse), ("write_text", refuse), ("mkdir", made)):
         monkeypatch.setattr(Path, name, instead)
-    assert torch.equal(read(stored(tmp_path / "whole", source, encoded, never)), before)
+    assert torch.equal(read(make(on_progress=never)), before)
     with pytest.raises(CannotWrite, match=r"Read-only file system; make it writable, .* another --cache-dir"):
-        make(tmp_path / "lacking", source, encoded)
+        make(encoded=turned)
 
 
-def test_what_is_read_cannot_change_the_store(source, encoded, tmp_path):
-    features = make(tmp_path, source, encoded)
-    before = contents(features.folder)
-    features.read(np.arange(4), encoder(0, 1), CPU)[STATE_1].fill_(7.0)
+def test_what_is_read_cannot_change_the_store(make):
+    features = make()
+    before = {file: file.read_bytes() for file in features.folder.iterdir()}
+    read(features, 0, 1)
+    features.read(np.arange(4), [STATE_1], CPU)[STATE_1].fill_(7.0)
     features._tensor(STATE_1).fill_(7.0)  # not even from inside
-    assert contents(features.folder) == before
+    assert {file: file.read_bytes() for file in features.folder.iterdir()} == before
 
 
 def test_extraction_batches_hold_each_sequence_once_within_the_limit():
@@ -333,16 +318,16 @@ def test_extraction_batches_hold_each_sequence_once_within_the_limit():
     assert all(len(batch) == 1 or len(batch) * lengths[batch].max() <= 4096 for batch in batches)
 
 
-def test_of_an_earlier_case_nothing_stays_in_a_gpus_memory(source, encoded, tmp_path, monkeypatch):
-    first, second = (make(tmp_path / name, source, encoded) for name in ("first", "second"))
+def test_of_an_earlier_case_nothing_stays_in_a_gpus_memory(source, encoded, make, monkeypatch):
+    first, second = make("first"), make("second")
     held = {(each.folder, STATE_1, torch.device("cuda")): torch.zeros(1) for each in (first, second)}
     monkeypatch.setattr(features, "_ON_GPU", held)
     features.drop_resident_but_of([second, LiveFeatures(source, encoded)])
     assert [folder for folder, *_ in held] == [second.folder]
 
 
-def test_a_part_of_a_part_is_read_where_the_whole_is(source, encoded, tmp_path):
-    disk = make(tmp_path, source, encoded)
+def test_a_part_of_a_part_is_read_where_the_whole_is(make):
+    disk = make()
     part = Subset(Subset(disk, np.arange(10, 20)), np.array([9, 4, 2]))
     whole, numbers = features.in_whole(part, np.array([1, 0]))
     assert whole is disk

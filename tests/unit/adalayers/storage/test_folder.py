@@ -1,8 +1,8 @@
 """A folder from elsewhere: nothing is written, deleted or waited for outside it, and no write is half done."""
 
 import errno
+import functools
 import os
-import signal
 import stat
 import time
 
@@ -14,24 +14,21 @@ from adalayers.storage.folder import Folder
 
 
 @pytest.fixture
-def victim(tmp_path):
-    """A file and a folder that are no business of any study."""
-    (tmp_path / "victim").mkdir()
-    (tmp_path / "victim" / "precious.txt").write_text("precious")
-    (tmp_path / "precious.txt").write_text("precious")
-    return tmp_path / "victim"
-
-
-@pytest.fixture
 def folder(tmp_path):
     (tmp_path / "study").mkdir()
     return Folder(tmp_path / "study")
 
 
-def untouched(victim):
-    return {path.name: path.read_text() for path in victim.iterdir()} == {"precious.txt": "precious"} and (
-        victim.parent / "precious.txt"
-    ).read_text() == "precious"
+@pytest.fixture
+def victim(tmp_path):
+    """A file and a folder that are no business of any study, and are as they were afterwards."""
+    (tmp_path / "victim").mkdir()
+    files = tmp_path / "victim" / "precious.txt", tmp_path / "precious.txt"
+    for file in files:
+        file.write_text("precious")
+    yield tmp_path / "victim"
+    assert [file.read_text() for file in files] == ["precious"] * 2
+    assert [*(tmp_path / "victim").iterdir()] == [files[0]]
 
 
 def test_a_uri_with_a_query_keeps_its_bucket_and_shows_no_credentials():
@@ -57,13 +54,15 @@ def test_a_root_that_cannot_be_opened(root):
         Folder(root)
 
 
-def test_a_link_in_a_files_place_is_replaced_not_followed(folder, victim):
+def test_a_link_in_a_files_place_is_replaced_and_deleted_not_followed(folder, victim):
     for name in ("trials.csv", "trials.csv.partial"):
         folder.path(name).symlink_to(victim / "precious.txt")
     folder.write_bytes("trials.csv", b"rows")
-    assert untouched(victim)
     assert folder.read_bytes("trials.csv") == b"rows"
     assert not folder.path("trials.csv").is_symlink()
+    folder.path("work").symlink_to(victim)
+    folder.delete("work")
+    assert not folder.path("work").is_symlink()
 
 
 @pytest.mark.parametrize("name", ["best/precious.txt", "work/t0123456789ab/precious.txt"])
@@ -75,25 +74,16 @@ def test_nothing_is_written_or_deleted_through_a_linked_folder(folder, victim, n
         with pytest.raises(CannotWrite, match=r"it is a link to .*victim; put a folder in its place"):
             attempt()
     with pytest.raises(CannotWrite):
-        folder.child(inside.relative_to(folder.uri).as_posix()).write_bytes("precious.txt", b"mine")
-    assert untouched(victim)
+        folder.child(name.rpartition("/")[0]).write_bytes("precious.txt", b"mine")
 
 
-def test_of_a_linked_folder_the_link_alone_is_deleted(folder, victim):
-    folder.path("work").symlink_to(victim)
-    folder.delete("work")
-    assert untouched(victim)
-    assert not folder.path("work").is_symlink()
-
-
-@pytest.mark.parametrize("name", ["../victim", "work/../../victim", "/etc", "work//x", ".", ".."])
+@pytest.mark.parametrize("name", ["../victim", "work/../../victim", "/etc", "work//x", "."])
 def test_no_name_leads_out(folder, victim, name):
-    for attempt in (folder.exists, folder.read_bytes, folder.delete, folder.child, folder.names, folder.path):
+    write = functools.partial(folder.write_bytes, data=b"")
+    calls = (folder.exists, folder.read_bytes, folder.delete, folder.child, folder.names, folder.path, write)
+    for attempt in calls:
         with pytest.raises(ValueError, match="wanted the name of something in"):
             attempt(name)
-    with pytest.raises(ValueError, match="wanted the name of something in"):
-        folder.write_bytes(name, b"")
-    assert untouched(victim)
 
 
 def test_a_root_that_is_a_link_is_what_the_user_named(tmp_path, folder):
@@ -102,7 +92,11 @@ def test_a_root_that_is_a_link_is_what_the_user_named(tmp_path, folder):
     assert folder.read_bytes("a/b.txt") == b"here"
 
 
-def test_a_pipe_is_not_waited_for(folder):
+def test_a_pipe_is_not_waited_for_and_a_document_nested_too_deep_is_none(folder):
+    folder.write_bytes("study.json", b"[" * 100_000 + b"]" * 100_000)
+    with pytest.raises(ValueError, match="nested too deep"):
+        folder.read_json("study.json")
+    folder.delete("study.json")
     os.mkfifo(folder.path("study.json"))
     with pytest.raises(OSError, match="it is no file"):
         folder.read_json("study.json")
@@ -137,20 +131,26 @@ def test_a_write_that_fails_leaves_the_old_file_and_nothing_else(folder, monkeyp
 
 
 def test_what_a_killed_process_left_half_written_goes_when_it_is_old(folder):
-    folder.write_bytes("trials.csv", b"rows")
     old, new = ".trials.csv.0123456789ab.partial", ".trials.csv.ba9876543210.partial"
     for name, age in ((old, 7200), (new, 1), ("my.partial", 7200)):
         folder.write_bytes(name, b"")
-        then = folder.path(name).stat().st_mtime - age
-        os.utime(folder.path(name), (then, then))
+        os.utime(folder.path(name), (time.time() - age,) * 2)
     folder.tidy()
-    assert folder.names() == [new, "my.partial", "trials.csv"]
+    assert folder.names() == [new, "my.partial"]
 
 
 S3, GS = "s3://bucket/x?region=r&scheme=http&", "gs://anonymous@bucket/x?scheme=http&"
+CALLS = [
+    ("exists", "study.json"),
+    ("names",),
+    ("read_bytes", "study.json"),
+    ("write_bytes", "study.json", b"{}"),
+    ("delete", "study.json"),
+    ("move", "study.json", Folder("/other")),
+]
 
 
-@pytest.fixture(params=[GS])
+@pytest.fixture
 def store(request, monkeypatch, silent):
     """A folder in a store that accepts what is asked and never answers."""
     monkeypatch.setenv("AWS_ACCESS_KEY_ID", "key")
@@ -158,51 +158,15 @@ def store(request, monkeypatch, silent):
     return Folder(f"{request.param}endpoint_override={silent.replace(':', '%3A')}")
 
 
-CALLS = {
-    "exists": lambda folder: folder.exists("study.json"),
-    "names": lambda folder: folder.names(),
-    "read": lambda folder: folder.read_bytes("study.json"),
-    "write": lambda folder: folder.write_bytes("study.json", b"{}"),
-    "delete": lambda folder: folder.delete("study.json"),
-    "move": lambda folder: folder.move("study.json", folder.child("other")),
-}
-
-
 # One of S3: while a call of an earlier client goes unanswered, making the next client takes six seconds.
 @pytest.mark.parametrize(
-    ("store", "call"), [(S3, "exists"), *((GS, call) for call in CALLS)], indirect=["store"]
+    ("store", "call"), [(S3, CALLS[0]), *((GS, call) for call in CALLS)], indirect=["store"]
 )
 def test_a_store_that_does_not_answer_is_named_in_time(store, call, monkeypatch):
     monkeypatch.setattr(folders, "CALL_SECONDS", 0.3)
     monkeypatch.setattr(folders, "SLOW_SECONDS", 0.3)
     began = time.monotonic()
-    with pytest.raises(
-        BadInput, match=r"reach (s3|gs)://.*bucket/x, which failed \(TimeoutError: no answer within"
-    ):
-        CALLS[call](store)
+    said = r"reach (s3|gs)://.*bucket/x, which failed \(TimeoutError: no answer within"
+    with pytest.raises(BadInput, match=said):
+        getattr(store, call[0])(*call[1:])
     assert time.monotonic() - began < 2
-
-
-def test_a_signal_is_heard_while_a_store_does_not_answer(store):
-    class Heard(Exception):
-        pass
-
-    def hear(number, frame):
-        raise Heard
-
-    before = signal.signal(signal.SIGALRM, hear)
-    try:
-        signal.setitimer(signal.ITIMER_REAL, 0.3)
-        began = time.monotonic()
-        with pytest.raises(Heard):
-            store.exists("study.json")
-        assert time.monotonic() - began < 2
-    finally:
-        signal.setitimer(signal.ITIMER_REAL, 0)
-        signal.signal(signal.SIGALRM, before)
-
-
-def test_a_document_nested_too_deep_is_none(folder):
-    folder.write_bytes("study.json", b"[" * 100_000 + b"]" * 100_000)
-    with pytest.raises(ValueError, match="nested too deep"):
-        folder.read_json("study.json")
