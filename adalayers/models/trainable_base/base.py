@@ -104,7 +104,13 @@ class Base(nn.Module):
         types = [None] * len(groups) if token_types is None else token_types.split(sizes)
         parts = zip(input_ids.split(sizes), groups, types, strict=True)
         read = [self._padded_states(ids, group, wanted, group_types) for ids, group, group_types in parts]
-        return {state: torch.cat([part[state] for part in read]) for state in wanted}
+        given = {state: torch.cat([part[state] for part in read]) for state in wanted}
+        if any(values.requires_grad for values in given.values()):
+            for (
+                values
+            ) in given.values():  # frozen embeddings below adapters too: a fusion may ask any of them
+                values.requires_grad_()
+        return given
 
     def _padded_states(
         self, input_ids: Ids, lengths: Lengths, states: Sequence[State], token_types: Ids | None
