@@ -25,7 +25,7 @@ def test_recomputed_parameters_are_those_of_the_model_as_released(setup):
     config.check(shape(setup))
     model = FusionModel(config, shape(setup))
     assert model.n_parameters() == setup.run.recomputed
-    assert model.fusion.states == encoder(*range(len(model.fusion.states)))
+    assert [*model.fusion.states] == encoder(*range(len(model.fusion.states)))
     assert setup.run.states == f"embeddings and layers 1 to {model.fusion.states[-1].number}"
     # There the thesis leaves out the feed-forward, and says so nowhere.
     within = setup.run.dataset != "conll2003"
@@ -37,7 +37,7 @@ def test_as_written_barts_embeddings_are_not_mixed(dataset, parameters):
     setup = BY_NAME[dataset, "bart-large-cnn"]
     model = FusionModel(trial_config(**setup.config("as-written")), shape(setup))
     assert model.n_parameters() == parameters
-    assert model.fusion.states == encoder(*range(1, 13))
+    assert [*model.fusion.states] == encoder(*range(1, 13))
 
 
 def test_the_readings_differ_in_what_the_code_does_and_the_text_does_not_say():

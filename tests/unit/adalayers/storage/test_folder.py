@@ -140,14 +140,14 @@ def test_what_a_killed_process_left_half_written_goes_when_it_is_old(folder):
 
 
 S3, GS = "s3://bucket/x?region=r&scheme=http&", "gs://anonymous@bucket/x?scheme=http&"
-CALLS = [
-    ("exists", "study.json"),
-    ("names",),
-    ("read_bytes", "study.json"),
-    ("write_bytes", "study.json", b"{}"),
-    ("delete", "study.json"),
-    ("move", "study.json", Folder("/other")),
-]
+CALLS = {
+    "exists": lambda folder: folder.exists("study.json"),
+    "names": lambda folder: folder.names(),
+    "read": lambda folder: folder.read_bytes("study.json"),
+    "write": lambda folder: folder.write_bytes("study.json", b"{}"),
+    "delete": lambda folder: folder.delete("study.json"),
+    "move": lambda folder: folder.move("study.json", folder.child("other")),
+}
 
 
 @pytest.fixture
@@ -160,7 +160,7 @@ def store(request, monkeypatch, silent):
 
 # One of S3: while a call of an earlier client goes unanswered, making the next client takes six seconds.
 @pytest.mark.parametrize(
-    ("store", "call"), [(S3, CALLS[0]), *((GS, call) for call in CALLS)], indirect=["store"]
+    ("store", "call"), [(S3, "exists"), *((GS, call) for call in CALLS)], indirect=["store"]
 )
 def test_a_store_that_does_not_answer_is_named_in_time(store, call, monkeypatch):
     monkeypatch.setattr(folders, "CALL_SECONDS", 0.3)
@@ -168,5 +168,5 @@ def test_a_store_that_does_not_answer_is_named_in_time(store, call, monkeypatch)
     began = time.monotonic()
     said = r"reach (s3|gs)://.*bucket/x, which failed \(TimeoutError: no answer within"
     with pytest.raises(BadInput, match=said):
-        getattr(store, call[0])(*call[1:])
+        CALLS[call](store)
     assert time.monotonic() - began < 2
