@@ -1,4 +1,4 @@
-"""Odd and damaged input, drawn at random: flags, hyperparameters, datasets, backbones, results, caches, best/ folders.
+"""Odd and damaged input, drawn at random: flags, hyperparameters, datasets, backbones, results, best/ folders.
 
     python -m tests.fuzz [--cases 2000] [--seed 0] [--kind NAME...]
 
@@ -32,7 +32,6 @@ from types import FrameType
 from typing import Any
 
 import hypothesis
-import numpy as np
 import pandas as pd
 import torch
 from hypothesis import strategies
@@ -49,8 +48,6 @@ from adalayers.deploy.model_card import model_card
 from adalayers.deploy.predictor import Predictor
 from adalayers.deploy.task import TrainedTask
 from adalayers.errors import BadInput
-from adalayers.features.features import stored
-from adalayers.fusion.layer_mix import LayerMixConfig
 from adalayers.models.factory import build_model
 from adalayers.models.saved import CONFIG, WEIGHTS, save
 from adalayers.provenance import Provenance
@@ -61,11 +58,10 @@ from adalayers.results.study_file import StudyFile, read_study
 from adalayers.states import Shape, Stream
 from adalayers.storage.folder import Folder
 from adalayers.tasks import task as tasks
-from adalayers.training.trainer import CHECKPOINT, train
 from adalayers.tuning.cluster import cluster_address
 from adalayers.tuning.run_log import RunLog
 from studies.alpha_lambda import STUDY
-from tests.helpers.made_data import made_data
+from tests.helpers.long_form import Wrong, in_folder, parser_of
 from tests.helpers.made_up import MadeUp
 from tests.helpers.pages import rebuild_claims
 from tests.helpers.studying import world
@@ -88,30 +84,17 @@ class Lost(Exception):
 
 
 class Fuzz:
-    """What cases share: a tiny backbone, dataset, study, store and checkpoint, made once and copied for each case."""
+    """What cases share: a tiny backbone, dataset, study and trained parts, made once and copied for each case."""
 
     def __init__(self, root: Path):
         self.root = root
         self.made = world(root / "world")
         _made_study(root / "study")
         self.prepared = prepare(self.request(self.made["backbone"], self.made["dataset"]))
-        self.backbone = load_backbone(self.prepared.source)
-        self.encoded = self.prepared.encoded["validation"]
-        self.whole = self.features(root / "cache")
-        self.data = made_data(sizes=(16, 8, 8))
-        self.config = LayerMixConfig(k=4, heads=2, epochs=2, batch_size=8)
-        with contextlib.suppress(KeyboardInterrupt):
-            train(self.config, self.data, seed=1, on_evaluation=_stop, checkpoint=Folder(root / "checkpoint"))
-        self.score = train(self.config, self.data, seed=1).history
         self.parts = self._trained_parts()
 
     def request(self, backbone: Path, dataset: Path) -> DataRequest:
         return DataRequest(str(backbone), str(dataset), max_length=16)
-
-    def features(self, cache: Path) -> dict[str, torch.Tensor]:
-        features = stored(cache, self.prepared.source, self.encoded, lambda: self.backbone)
-        read = features.read(np.arange(4), self.prepared.source.states, torch.device("cpu"))
-        return {state.key: read[state].clone() for state in self.prepared.source.states}
 
     def _trained_parts(self) -> list[str]:
         """Write a `best/` of every fusion, of each way to change the base model, and of words; return their names."""
@@ -221,17 +204,6 @@ class Fuzz:
             if wrong is not None:
                 raise wrong
 
-    def cache(self, rng: random.Random) -> None:
-        with self.copy("cache") as folder:
-            (store,) = (path for path in folder.iterdir() if path.is_dir())
-            struck = rng.choice(sorted(store.iterdir()))
-            if struck.name == "used":  # it holds nothing
-                return
-            _damage(struck, rng)
-            got = self.features(folder)
-            if not all(torch.equal(got[key], values) for key, values in self.whole.items()):
-                raise Lost(f"other hidden states from a store whose {struck.name} was damaged")
-
     def best(self, rng: random.Random) -> None:
         with self.copy(f"parts/{rng.choice(self.parts)}") as study:
             folder = study / BEST
@@ -245,12 +217,6 @@ class Fuzz:
             if numbers or (labels and set(labels) != set(task.about["labels"])):
                 raise Lost(f"an answer from damaged parts: {answers['task']}")
 
-    def checkpoint(self, rng: random.Random) -> None:
-        with self.copy("checkpoint") as folder:
-            _damage(folder / CHECKPOINT, rng)
-            if train(self.config, self.data, seed=1, checkpoint=Folder(folder)).history != self.score:
-                raise Lost("other numbers from a trial whose checkpoint was damaged")
-
 
 KINDS: dict[str, int] = {
     "flags": 6,
@@ -258,11 +224,9 @@ KINDS: dict[str, int] = {
     "dataset": 2,
     "backbone_folder": 2,
     "results": 2,
-    "cache": 1,
-    "checkpoint": 1,
     "best": 4,
 }
-"""Kind of case -> of 24 cases, how many."""
+"""Kind of case -> of 22 cases, how many."""
 
 
 def _made_study(folder: Path) -> None:
@@ -274,10 +238,6 @@ def _made_study(folder: Path) -> None:
     for row in study.trials:
         row["fusion"] = "layer-mix"
     study.write(folder)
-
-
-def _stop(evaluation: object) -> None:
-    raise KeyboardInterrupt
 
 
 def _goes_on(folder: Folder, study: StudyFile) -> None:
@@ -457,17 +417,20 @@ def fuzz(root: Path, cases: int, seed: int, kinds: list[str]) -> list[str]:
     return wrong
 
 
-def main(argv: list[str] | None = None) -> int:
-    p = argparse.ArgumentParser(prog="python -m tests.fuzz", description=(__doc__ or "").splitlines()[0])
-    p.add_argument("--cases", type=int, default=2000)
-    p.add_argument("--seed", type=int, default=0)
-    p.add_argument("--kind", nargs="+", choices=list(KINDS), default=list(KINDS))
-    given = p.parse_args(argv)
-    began = time.monotonic()
-    with tempfile.TemporaryDirectory(prefix="adalayers-fuzz-") as folder:
-        wrong = fuzz(Path(folder), given.cases, given.seed, given.kind)
-    print(f"{given.cases} cases in {time.monotonic() - began:.0f} s, {len(wrong)} wrong")
-    return int(bool(wrong))
+def main() -> int:
+    parser = parser_of("fuzz", __doc__)
+    parser.add_argument("--cases", type=int, default=2000)
+    parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--kind", nargs="+", choices=list(KINDS), default=list(KINDS))
+    given, began = parser.parse_args(), time.monotonic()
+
+    def check(root: Path) -> None:
+        wrong = fuzz(root, given.cases, given.seed, given.kind)
+        print(f"{given.cases} cases in {time.monotonic() - began:.0f} s, {len(wrong)} wrong")
+        if wrong:
+            raise Wrong(f"{len(wrong)} cases")
+
+    return in_folder(given.folder, check)
 
 
 if __name__ == "__main__":
