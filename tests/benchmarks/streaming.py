@@ -170,9 +170,9 @@ def streaming(base: Base, counts: Sequence[int], repeats: int) -> dict[str, floa
 def all_shapes(root: Path, sizes: Sizes) -> dict[str, float | bool]:
     """Return the keys of all shapes."""
     tiny, gpu, measured, identical = sizes is TINY, torch.cuda.is_available(), dict[str, Any](), True
-    sequences, tokens = (2, 160) if tiny else (64 if gpu else 8, 512)
+    sequences, tokens = (2, 32) if tiny else (64 if gpu else 8, 512)
     for name, (family, layers) in SHAPES.items():
-        base = Base(root, family, 3 if tiny else layers, 512 if tiny else 1024, sequences, tokens)
+        base = Base(root, family, 2 if tiny else layers, 128 if tiny else 1024, sequences, tokens)
         keys = streaming(base, (1, 2, 4, 8)[: sizes.levels], min(3, sizes.repeats))
         measured |= {f"{key}_{name}": value for key, value in keys.items()}
         identical = identical and all(torch.equal(each, base.outputs[0]) for each in base.outputs)
