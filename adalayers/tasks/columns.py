@@ -113,7 +113,7 @@ def labelled(
             )
         if without:
             found = {str(rows[row]).strip() for row in without}
-            signs = ", ".join(sorted("empty" if sign in ("None", "nan", "") else sign for sign in found))
+            signs = ", ".join(sorted({"empty" if sign in ("None", "nan", "") else sign for sign in found}))
             why = "some of their words" if per_word else f"{label!r} is {signs}, as in no row of train"
             notes.append(
                 f"{len(without):,} of {len(rows):,} rows of {role} are left out as unlabelled: {why}"
@@ -302,7 +302,7 @@ def _likely(table: Any, dataset: str) -> list[tuple[str, ...]]:
         for column, feature in table.features.items()
         if not IDENTIFIER.fullmatch(column.lower())
     }
-    if not {*shapes.values()} <= {"text", "int", "float32", "float64", "words"}:
+    if not {*shapes.values()} <= {"text", "int", "float32", "float64", "words", "null"}:
         return []
     labels, texts = [], []
     for column, shape in shapes.items():
