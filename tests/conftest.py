@@ -79,18 +79,12 @@ def closed() -> Iterator[str]:
 
 
 @pytest.fixture(scope="session")
-def shared_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A folder that all processes of the tests share."""
-    own = tmp_path_factory.getbasetemp()
-    return own.parent if "PYTEST_XDIST_WORKER" in os.environ else own
-
-
-@pytest.fixture(scope="session")
-def empty_database(shared_folder: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+def empty_database(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """An MLflow database with its tables and nothing else, to be copied: making the tables takes seconds."""
     from mlflow import MlflowClient
 
-    path = shared_folder / "empty.db"
+    own = tmp_path_factory.getbasetemp()
+    path = (own.parent if "PYTEST_XDIST_WORKER" in os.environ else own) / "empty.db"  # one for all processes
     with FileLock(f"{path}.lock"):
         if not path.exists():
             made = tmp_path_factory.mktemp("mlflow") / "empty.db"

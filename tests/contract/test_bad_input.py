@@ -1,5 +1,8 @@
 """Bad input ends with exit 2 before any trial, without a traceback, in a message whose first line suffices."""
 
+import re
+import shlex
+
 import huggingface_hub
 import pytest
 
@@ -25,52 +28,44 @@ def refuse(argv, capsys):
 @pytest.mark.parametrize(
     ("argv", "wanted"),
     [
-        (["--trials", "many"], "--trials"),
-        (["--seeds", "0"], "--seeds of at least 1, got 0"),
-        (["--search", "optunna"], "optunna"),
-        (["--set", "k=0"], "k of at least 1, got 0; raise k"),
-        (["--set", "alhpa=3"], "'alpha'"),
-        (["--set", "epochs=3", "--epochs", "4"], "--set epochs=3"),
-        (["--max-hours", "0"], "--max-hours"),
-        (["--smallest-effect", "0"], "--smallest-effect above 0"),
-        (["--smallest-effect", "nan"], "--smallest-effect above 0"),
-        (["--label", "///"], "--label"),
-        (["minilm"], "minilm"),
-        (["--label", "x" * 300], "--label of at most 64 characters"),
-        (["--seed", str(10**30)], "--seed of at most"),
-        (["--set", f"draw={10**30}", "train_examples=5"], "draw"),
-        (["--output", "~nouser-of-this-name/r"], "~nouser-of-this-name"),
-        (["--output", __file__], "a folder as --output"),
-        (["--output", ""], "a folder as --output, got none"),
-        (["--tracking-uri", "http://[::1"], "an MLflow tracking URI"),
-        (["--tracking-uri", "sqlite://"], "a file as MLflow's database"),
-        (["--gpus-per-trial", "4096"], "--gpus-per-trial"),
-        (["--output", "s3://"], "'s3://' (ValueError: it names no bucket)"),
-        (["--address", "a" * 5000 + ":1"], "a Ray cluster as --address"),
-        (["--set", "fusion=scalar-mix"], "--set fusion=scalar-mix"),
-        (["--group", "9" * 5000], "--group auto or a number of at least 1"),
-        (["--group", "all"], "--group auto or a number of at least 1, got 'all'"),
+        ("--trials many", "--trials"),
+        ("--seeds 0", "--seeds of at least 1, got 0"),
+        (f"--seed {10**30}", "--seed of at most"),
+        ("--set k=0", "k of at least 1, got 0; raise k"),
+        ("--set alhpa=3", "'alpha'"),
+        ("--set epochs=3 --epochs 4", "--set epochs=3"),
+        ("--set fusion=scalar-mix", "--set fusion=scalar-mix"),
+        ("--smallest-effect nan", "--smallest-effect above 0"),
+        ("--label ///", "--label"),
+        (f"--label {'x' * 300}", "--label of at most 64 characters"),
+        ("minilm", "minilm"),
+        ("--output ~nouser-of-this-name/r", "~nouser-of-this-name"),
+        (f"--output {__file__}", "a folder as --output"),
+        ("--output ''", "a folder as --output, got none"),
+        ("--output s3://", "'s3://' (ValueError: it names no bucket)"),
+        ("--tracking-uri http://[::1", "an MLflow tracking URI"),
+        ("--tracking-uri sqlite://", "a file as MLflow's database"),
+        ("--gpus-per-trial 4096", "--gpus-per-trial"),
+        (f"--address {'a' * 5000}:1", "a Ray cluster as --address"),
+        ("--group all", "--group auto or a number of at least 1, got 'all'"),
+        ("--dataset cola --data-dir /nowhere", "--data-dir"),
     ],
 )
 def test_flags(argv, wanted, capsys):
-    assert wanted in refuse(argv, capsys)
+    assert wanted in refuse(shlex.split(argv), capsys)
 
 
 @pytest.mark.parametrize(
     ("argv", "wanted"),
     [
-        (["--set", "cutoff=0.25"], "below 1/4"),
-        (["--max-length", "100000"], "--max-length of at most"),
-        (["--dry-run", "--set", "lr=1e30", "optimiser=adamw"], "diverge within a few steps"),
+        ("--set cutoff=0.25", "below 1/4"),
+        ("--max-length 100000", "--max-length of at most"),
+        ("--dry-run --set lr=1e30 optimiser=adamw", "diverge within a few steps"),
     ],
 )
 def test_flags_that_the_backbone_or_the_data_refuse(argv, wanted, world, tmp_path, capsys):
-    assert wanted in refuse([*flags(world, tmp_path / "results"), *argv], capsys)
+    assert wanted in refuse([*flags(world, tmp_path / "results"), *argv.split()], capsys)
     assert not (tmp_path / "results").exists()
-
-
-def test_a_missing_data_dir(tmp_path, capsys):
-    assert "--data-dir" in refuse(["--dataset", "cola", "--data-dir", str(tmp_path / "nowhere")], capsys)
 
 
 def test_a_hub_out_of_reach_is_said_soon(tmp_path, capsys, monkeypatch):
@@ -86,10 +81,9 @@ def test_a_hub_out_of_reach_is_said_soon(tmp_path, capsys, monkeypatch):
     monkeypatch.setenv("HF_ENDPOINT", "http://hub.example:9")
     monkeypatch.setattr("huggingface_hub.get_session", Refuses)
     message = refuse(["--backbone", "someone/some-model", "--output", str(tmp_path / "r")], capsys)
-    assert "--data-dir" in message
-    assert "local folder" in message
+    for said in ("--data-dir", "local folder", "http://hub.example:9: nobody listens"):
+        assert said in message
     assert asked == [("http://hub.example:9", PROBE_SECONDS)]
-    assert "http://hub.example:9: nobody listens" in message
     assert PROBE_SECONDS <= 5
 
 
@@ -99,7 +93,6 @@ def test_a_hub_out_of_reach_is_said_soon(tmp_path, capsys, monkeypatch):
         ("HTTPS_PROXY", "http://user:geheim@proxy:99999"),
         ("HTTPS_PROXY", "http://[::1"),
         ("HF_ENDPOINT", "https://hub:port"),
-        ("HF_ENDPOINT", "https://"),
     ],
 )
 def test_an_address_that_is_none(tmp_path, capsys, monkeypatch, variable, value):
@@ -114,30 +107,10 @@ def test_an_address_that_is_none(tmp_path, capsys, monkeypatch, variable, value)
     assert "geheim" not in message
 
 
-def test_a_dry_run_prints_a_plan_and_keeps_nothing(world, tmp_path, capsys):
-    def never(*args):
-        raise AssertionError("a report was written")
-
-    assert main(STUDY, never, [*flags(world, tmp_path / "results"), "--dry-run"]) == 0
-    plan = capsys.readouterr().out
-    for word in ("trials", "cache", "memory", "disk", "time", "GPU-hours"):
-        assert word in plan
-    assert "cut         train 0, validation 0, test 0" in plan
-    assert (
-        f"data        {world['dataset']} (texts text; labels label); train = train-00000-of-00001.parquet"
-        in plan
-    )
-    assert "task        sequence classification; 2 labels: " in plan
-    assert f"; from {world['backbone']}" in plan
-    assert list(tmp_path.iterdir()) == []
-
-
 def test_help_names_every_flag_of_the_contract(capsys):
     assert main(STUDY, None, ["--help"]) == 0
-    text = capsys.readouterr().out
-    flags = """backbone dataset data-dir output label search scheduler trials seeds seed epochs train-examples
+    contract = """backbone dataset data-dir output label search scheduler trials seeds seed epochs train-examples
         eval-examples test-examples max-length max-hours cache-dir features show-text cpus-per-trial gpus-per-trial
         max-concurrent address tracking-uri set dry-run smoke fresh text-column label-column metric
         smallest-effect precision"""
-    for flag in flags.split():
-        assert f"--{flag}" in text
+    assert {f"--{name}" for name in contract.split()} <= {*re.findall(r"--[a-z-]+", capsys.readouterr().out)}

@@ -1,11 +1,9 @@
-"""The short form of what docs/evidence/ was made by: false claims, effects found, the pool of trained trials."""
+"""The short form of what docs/evidence/ was made by: false claims, effects found."""
 
 import numpy as np
-import pandas as pd
 import pytest
 
 from docs.evidence import calibration
-from docs.evidence.same_arms import APART, CORPORA, pool_file
 from reports.evidence.holm import BETTER, OPEN, SAME, WORSE, decide, paired
 
 
@@ -15,20 +13,6 @@ from reports.evidence.holm import BETTER, OPEN, SAME, WORSE, decide, paired
 def test_identical_arms_are_seldom_called_different(plan, how, draw):
     for share in calibration.of_equal_arms(25, plan(), draw, how):
         assert share.interval[0] <= 0.05, share
-
-
-def test_analyses_that_do_not_share_the_error_would_be_caught(monkeypatch):
-    """The same simulation with 5% for every comparison at every analysis: well over 5% of studies claim something."""
-
-    def alone(analyses):
-        return [(0.05 * len(family), family) for _, family in analyses]
-
-    decide = calibration.decide
-    monkeypatch.setattr(calibration, "decide", lambda analyses: decide(alone(analyses)))
-    share, _ = calibration.of_equal_arms(
-        40, calibration.against_control(), calibration.normal, "until decided to 20, then 30"
-    )
-    assert share.interval[0] > 0.05, share
 
 
 def test_a_difference_of_the_smallest_effect_is_seldom_called_none_and_a_clear_one_is_found():
@@ -53,21 +37,3 @@ def test_many_studies_at_once_are_decided_as_one_by_one():
         ]
     assert {*signs.ravel()} == {-1, 0, 1}
     assert same.any()
-
-
-@pytest.mark.parametrize("sizes", [(2, 2), (4, 3)])
-def test_factors_that_do_not_matter_are_seldom_said_to(sizes):
-    of_ratios = calibration.of_wholes(300, sizes, 6, "equal")
-    assert all(share.interval[0] <= 0.01 for share in of_ratios)
-    assert (
-        calibration.of_wholes(300, (4, 3), 6, "level 4")[-1].interval[0] > 0.01
-    )  # whatever the spreads: far too often
-
-
-@pytest.mark.parametrize("corpus", CORPORA)
-def test_the_pool_is_of_trials_that_can_be_made_again(corpus):
-    frame = pd.read_parquet(pool_file(corpus))
-    assert not frame.duplicated(["configuration", "seed"]).any()
-    assert ((frame["seed"] - frame["order"]) % APART == 0).all()
-    assert {*frame["configuration"]} == {*CORPORA[corpus].configs}
-    assert frame.attrs["corpus"] == corpus

@@ -36,15 +36,15 @@ def states(model):
     return made_states(model.fusion.states, int(LENGTHS.sum()), model.shape.width, seed=1)
 
 
-@pytest.fixture(params=FUSIONS)
-def name(request):
-    return request.param
+each = pytest.mark.parametrize("name", FUSIONS)
 
 
 @pytest.mark.parametrize(("name", "shape"), ON)
-def test_every_trainable_parameter_is_in_one_group_and_gets_a_gradient(name, shape):
+def test_parameters_have_gradients_and_states_that_are_not_live_are_not_read(name, shape):
+    """Each trainable parameter is in one group; a read-out of its own is known from the configuration."""
     model = made(name, shape)
-    outputs = model(states(model), LENGTHS)
+    every = states(model)
+    outputs = model(every, LENGTHS)
     loss = (outputs * torch.randn_like(outputs)).sum()
     if (penalty := model.fusion.penalty()) is not None:
         loss = loss + penalty
@@ -54,20 +54,11 @@ def test_every_trainable_parameter_is_in_one_group_and_gets_a_gradient(name, sha
     assert sorted(id(parameter) for parameter in grouped) == sorted(trainable)
     assert [trainable[id(p)] for p in grouped if p.grad is None or not p.grad.abs().max() > 0] == []
 
-
-@pytest.mark.parametrize(("name", "shape"), ON)
-def test_a_read_out_of_its_own_is_known_from_its_configuration(name, shape):
-    model = made(name, shape)
     assert (model.head is None) == model.config.own_read_out == (model.fusion.gives == "logits")
     of_the_head = {"read_out", "heads", "dropout", "positions", "classifier_layers"}
     assert bool(of_the_head & set(model.config.used(shape))) != model.config.own_read_out
 
-
-@pytest.mark.parametrize(("name", "shape"), ON)
-def test_only_live_states_are_read(name, shape):
-    model = made(name, shape).eval()
-    every = states(model)
-    live = {state: every[state] for state in model.fusion.live()}
+    live = {state: every[state] for state in model.eval().fusion.live()}
     with torch.no_grad():
         whole = model(every, LENGTHS)
         torch.testing.assert_close(model(live, LENGTHS), whole)
@@ -82,6 +73,7 @@ def test_only_live_states_are_read(name, shape):
 POOLS_FIRST, LINEAR = ("head2toe", "late-fusion", "layer-set", "layer-graph"), ("scalar-mix", "concat")
 
 
+@each
 @pytest.mark.parametrize("read_out", ["attention", "linear", "mean", "first-token", "last-token"])
 @pytest.mark.parametrize("own", [{}, {"own_width": True}], ids=["", "own width"])
 def test_what_is_pooled_before_it_is_read_is_the_same_model(name, read_out, own):
@@ -105,6 +97,7 @@ def test_what_is_pooled_before_it_is_read_is_the_same_model(name, read_out, own)
             torch.testing.assert_close(model(few, torch.ones_like(LENGTHS)), model(every, LENGTHS))
 
 
+@each
 def test_wrong_states_are_named_and_without_any_it_still_answers(name):
     model = made(name, made_shape()).eval()
     every, unknown = states(model), State("encoder", 9)
@@ -121,6 +114,7 @@ def test_wrong_states_are_named_and_without_any_it_still_answers(name):
             assert torch.equal(model.fusion({}, LENGTHS), torch.zeros(10, model.fusion.width))
 
 
+@each
 def test_a_task_without_answers_is_refused(name):
     assert config_class(name).tasks
     for head in set(TASKS) - set(config_class(name).tasks):
@@ -128,15 +122,11 @@ def test_a_task_without_answers_is_refused(name):
             made(name, TASKS[head])
 
 
-def test_what_is_noted_is_numbers_by_name(name):
+@each
+def test_saved_parts_load_to_the_same_outputs_and_what_is_noted_is_numbers_by_name(name, tmp_path):
     model = made(name, made_shape())
     for noted in (model.fusion.diagnostics(), model.fusion.summary()):
-        assert all(isinstance(key, str) and "/" in key for key in noted)
-        assert all(math.isfinite(value) for value in noted.values())
-
-
-def test_saved_parts_load_to_the_same_outputs(name, tmp_path):
-    model = made(name, made_shape())
+        assert all("/" in key and math.isfinite(value) for key, value in noted.items()), noted
     model.fusion.finish()
     save(model.eval(), Folder(tmp_path), about={})
     again, given = load(tmp_path), states(model)

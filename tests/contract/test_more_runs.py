@@ -1,72 +1,107 @@
-"""The trainable in a user's own Ray code, and seeds that are added until all is decided."""
+"""A study that a ranking selects, on texts that come in groups, and whose seeds are added until all is decided."""
 
 import json
 import re
 from pathlib import Path
 
+import numpy as np
 import pandas as pd
 import pytest
+from sklearn.metrics import average_precision_score, roc_auc_score
 
-import search_spaces
-from tests.helpers.studying import RAYS_OWN, SMALL, flags, run_here
+import adalayers
+from tests.helpers.documented import fenced
+from tests.helpers.studying import RAYS_OWN, ROOT, SMALL, run_here
+from tests.helpers.tiny import WORDS, tiny_backbone
 
-pytestmark = [*RAYS_OWN, pytest.mark.usefixtures("ray_here")]
-
-
-def study(world, output, *more, report=False):
-    """Run a small study; return its exit code. Without `report` it draws no page."""
-    return run_here([*flags(world, output), *SMALL, *more], report=report).code
-
-
-def test_the_trainable_serves_a_users_own_tuner(world, tmp_path, monkeypatch):
-    """The documented code, over smaller data."""
-    monkeypatch.setenv("ADALAYERS_CACHE", str(tmp_path / "cache"))
-    monkeypatch.chdir(tmp_path)
-    text = (Path(search_spaces.__path__[0]) / "README.md").read_text().partition("own Ray code")[2]
-    code = re.search(r"```python\n(.*?)```", text, re.DOTALL)[1]
-    data = {"backbone": str(world["backbone"]), "dataset": str(world["dataset"]), "k": 8, "heads": 2}
-    code = re.sub(r"^data = .*$", f"data = {data}", code, flags=re.M)
-    names = {}
-    exec(code.replace("num_samples=4", "num_samples=1"), names)
-    results = names["results"]
-    assert not results.errors
-    assert [result.metrics["epoch"] for result in results] == [5.0]
-    assert Path(results.experiment_path).is_relative_to(tmp_path / "results")
+pytestmark = RAYS_OWN
+RANKINGS = ["auroc", "average_precision", "recall@fpr=0.01"]
 
 
-def test_until_decided_adds_blocks_of_seeds_and_says_so(world, tmp_path):
-    """Analyses after 6 and 7 seeds, then after 8 of an extension; arms that nothing undecided compares get no more.
+@pytest.fixture(scope="module")
+def ran(ray_here, tmp_path_factory):
+    """The results folder of a study of seven seeds, and its trials before it was given an eighth."""
+    root, rng = tmp_path_factory.mktemp("rankings"), np.random.default_rng(0)
+    words = [word for word in WORDS if word.isalpha()]
+    folder = root / "letters"
+    folder.mkdir()
+    for split, n in {"train": 200, "test": 80}.items():
+        chosen = rng.choice(len(words), (n, 5))
+        good = (chosen < len(words) / 2).mean(axis=1) > 0.5
+        texts = [" ".join(words[place] for place in row) for row in chosen]
+        authors = [f"{split} {place // 8}" for place in range(n)]
+        frame = pd.DataFrame({"text": texts, "mood": np.where(good, "good", "bad"), "author": authors})
+        frame.to_json(folder / f"{split}.jsonl", orient="records", lines=True)
+    argv = [
+        *("--backbone", str(tiny_backbone(root / "tiny")), "--dataset", str(folder)),
+        *("--text-column", "text", "--label-column", "mood", "--group-column", "author"),
+        *("--metric", "auroc", "--output", str(root / "results"), "--cache-dir", str(root / "cache")),
+        *SMALL,
+        *("--trials", "0", "--seeds", "7", "--until-decided", "--smallest-effect", "0.000001"),
+        *("--group", "4"),
+    ]
+    ended = run_here(argv, report=False)
+    assert ended.code == 0, ended.err
+    (table,) = root.glob("results/*/*/trials.csv")
+    before, trials = table.read_bytes(), pd.read_csv(table)
+    assert run_here(argv, report=False).code == 0
+    assert table.read_bytes() == before, "a study that is done runs nothing"
+    assert run_here([*argv, "--seeds", "8"]).code == 0
+    return table.parent, trials
 
-    Trials run in groups, over stored features.
-    """
-    more = (
-        *("--seeds", "7", "--until-decided", "--smallest-effect", "0.000001"),
-        *("--trials", "0", "--epochs", "1", "--group", "4"),
-    )
-    assert study(world, tmp_path / "results", *more) == 0
-    folder = tmp_path / "results/alpha_lambda/tiny-echo"
 
-    def runs():
-        return json.loads((folder / "study.json").read_text())["runs"]["history"]
+def test_predictions_give_the_scores_of_trials_and_each_examples_group(ran):
+    results = adalayers.results(ran[0])
+    rows = results.predictions.query("split == 'test'")
+    trials = results.trials.query("stage == 'confirm'").set_index("trial_id")
+    for trial_id, own in rows.groupby("trial_id"):
+        gold = own["label"] == "good"
+        second = own["score"].where(own["prediction"] == "good", 1 - own["score"])
+        wanted = {"auroc": roc_auc_score, "average_precision": average_precision_score}
+        for name, score in wanted.items():
+            assert trials.at[trial_id, f"test/{name}"] == pytest.approx(score(gold, second))
+        assert own.groupby("group")["index"].agg(lambda x: (x // 8).nunique()).eq(1).all()
+        assert own["group"].nunique() == 10
 
-    def analyses():
-        return [[analysis["after"] for analysis in run["analyses"]] for run in runs()]
 
-    assert (analyses(), runs()[0]["until_decided"]) == ([[6, 7]], True)
-    trials = pd.read_csv(folder / "trials.csv")
+def test_claims_are_of_the_ranking_and_its_interval_over_groups(ran):
+    results = adalayers.results(ran[0])
+    primary = results.claims.query("primary")
+    assert {*primary["metric"]} == {"auroc"}
+    assert primary["examples_low"].notna().all()
+    assert (primary["examples_low"] < primary["low"]).all()
+    assert {f"val/{name}" for name in RANKINGS} <= {*results.curves.columns}
+    page = (ran[0] / "report.md").read_text()
+    assert "AUROC" in page
+    assert "drawn by whole groups of author" in page
+    assert "train 23, validation 2, test 10" in (ran[0] / "details.md").read_text()
+
+
+def test_until_decided_adds_blocks_of_seeds_and_says_so(ran):
+    """Analyses after 6 and 7 seeds, then after 8 of an extension; arms that nothing undecided compares get no more."""
+    folder, trials = ran
+    runs = json.loads((folder / "study.json").read_text())["runs"]["history"]
+    assert [[analysis["after"] for analysis in run["analyses"]] for run in runs] == [[6, 7], [], [8]]
+    assert runs[0]["until_decided"] is True
     assert trials["group"].str.endswith("/3").any(), "three arms are a seed"
-    assert set(trials.groupby("arm")["seed"].max()) <= {6, 7}
-    assert trials.groupby("arm")["seed"].max().max() == 7, (
-        "an effect of a millionth is not decided by six seeds"
-    )
-    before = (folder / "trials.csv").read_bytes()
-    assert study(world, tmp_path / "results", *more) == 0
-    assert (folder / "trials.csv").read_bytes() == before, "a study that is done runs nothing"
-    assert study(world, tmp_path / "results", *more, "--seeds", "8", report=True) == 0
-    assert analyses() == [[6, 7], [], [8]]
+    assert {7} <= set(trials.groupby("arm")["seed"].max()) <= {6, 7}
     extended = pd.read_csv(folder / "trials.csv")
     pd.testing.assert_frame_equal(extended[: len(trials)], trials)
     assert set(extended["seed"][len(trials) :]) == {8}
     claims = json.loads((folder / "claims.json").read_text())
     assert {claim["analyses"] for claim in claims} <= {1, 2, 3}
     assert max(claim["n"] for claim in claims) == 8
+
+
+def test_the_trainable_serves_a_users_own_tuner(ray_here, world, tmp_path, monkeypatch):
+    """The documented code, over smaller data."""
+    monkeypatch.setenv("ADALAYERS_CACHE", str(tmp_path / "cache"))
+    monkeypatch.chdir(tmp_path)
+    (code,) = fenced(ROOT / "search_spaces" / "README.md", "python")[-1:]
+    data = {"backbone": str(world["backbone"]), "dataset": str(world["dataset"]), "k": 8, "heads": 2}
+    code = re.sub(r"^data = .*$", f"data = {data}", code, flags=re.M)
+    names = {}
+    exec(code.replace("num_samples=4", "num_samples=1"), names)
+    assert not names["results"].errors
+    assert [result.metrics["epoch"] for result in names["results"]] == [5.0]
+    assert Path(names["results"].experiment_path).is_relative_to(tmp_path / "results")

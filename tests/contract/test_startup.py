@@ -5,8 +5,6 @@ import resource
 import subprocess
 import sys
 
-import pytest
-
 from adalayers.console.command_line import BROKEN_PIPE
 from tests.helpers.studying import ROOT
 
@@ -34,30 +32,18 @@ def start(first, argv):
     """Run a script without the heavy libraries; return the process as it ended, and the seconds of CPU it took."""
     before = resource.getrusage(resource.RUSAGE_CHILDREN)
     done = subprocess.run(
-        [sys.executable, "-c", BARRED + first, *argv],
-        capture_output=True,
-        text=True,
-        cwd=ROOT,
-        check=False,
-        timeout=60,
+        [sys.executable, "-c", BARRED + first, *argv], capture_output=True, text=True, cwd=ROOT, check=False
     )
     after = resource.getrusage(resource.RUSAGE_CHILDREN)
     assert "Traceback" not in done.stderr, done.stderr
     return done, after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
 
 
-@pytest.mark.parametrize(
-    ("argv", "code", "said"),
-    [
-        (["--help"], 0, "--backbone"),
-        (["--backbon", "minilm"], 2, "did you mean '--backbone'"),
-        (["--trials", "-1"], 2, "--trials of at least 0"),
-    ],
-)
-def test_a_study_script_answers_at_once(argv, code, said):
-    done, seconds = start(f"runpy.run_path({str(STUDIES[0])!r}, run_name='__main__')", argv)
-    assert done.returncode == code, done.stderr
-    assert said in (done.stdout if code == 0 else done.stderr.splitlines()[0])
+def test_a_study_script_refuses_at_once():
+    script = f"runpy.run_path({str(STUDIES[0])!r}, run_name='__main__')"
+    done, seconds = start(script, ["--trials", "-1"])
+    assert done.returncode == 2, done.stderr
+    assert "--trials of at least 0" in done.stderr.splitlines()[0]
     assert seconds < 1, "CPU seconds: what other processes do is not the script's"
 
 
@@ -71,23 +57,14 @@ def test_every_study_and_command_explains_itself_without_a_heavy_library():
     assert seconds < 3, "no start but the first one imports anything"
 
 
-@pytest.mark.parametrize("command", [["adalayers", "cache"], ["reports", "nowhere"]])
-def test_a_reader_that_leaves_is_no_error(command, tmp_path):
+def test_a_reader_that_leaves_is_no_error(tmp_path):
     """As `| head` does, once it has its lines."""
     for number in range(400):
         (tmp_path / f"store-{number}").mkdir()
         (tmp_path / f"store-{number}" / "meta.json").write_text("{}")
-    process = subprocess.Popen(
-        [sys.executable, "-m", *command],
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-        cwd=ROOT,
-        env={**os.environ, "ADALAYERS_CACHE": str(tmp_path)},
-    )
-    process.stdout.close()
-    said, code = process.stderr.read(), process.wait(60)
-    process.stderr.close()
-    assert "Traceback" not in said
-    assert "BrokenPipe" not in said
-    assert code == (BROKEN_PIPE if command[0] == "adalayers" else 2)
+    argv = [sys.executable, "-m", "adalayers", "cache", "--cache-dir", str(tmp_path)]
+    reads, writes = os.pipe()
+    os.close(reads)
+    ended = subprocess.run(argv, stdout=writes, stderr=subprocess.PIPE, text=True, cwd=ROOT, check=False)
+    os.close(writes)
+    assert (ended.returncode, ended.stderr) == (BROKEN_PIPE, "")

@@ -6,8 +6,9 @@ One folder, over the commands that a user might give one after the other.
 import json
 import os
 import shutil
-from dataclasses import dataclass
 from pathlib import Path
+from types import SimpleNamespace
+from unittest import mock
 
 import numpy as np
 import pandas as pd
@@ -16,82 +17,57 @@ from mlflow import MlflowClient
 
 import adalayers
 from adalayers.config import _CONFIGS, hyperparameters
-from adalayers.fusion.layer_mix import LayerMixConfig
 from adalayers.results import files as results
 from adalayers.results.files import read_trials
 from adalayers.storage.folder import Folder
 from tests.helpers.documented import snippet, undocumented
-from tests.helpers.studying import RAYS_OWN, ROOT, Ran, flags, run_here
+from tests.helpers.studying import RAYS_OWN, ROOT, flags, run_here
 
-pytestmark = [
-    *RAYS_OWN,
-    pytest.mark.filterwarnings("ignore:The ``noload`` loader strategy is deprecated"),
-    pytest.mark.usefixtures("ray_here"),
-]
+pytestmark = [*RAYS_OWN, pytest.mark.usefixtures("ray_here")]
 NAME = "alpha_lambda/tiny-echo"
-FIXED = ("--set", "alpha=8", "entropy_weight=0", "--features", "disk")
+FIXED = ("--set", "alpha=8", "entropy_weight=0", "--features", "disk", "--epochs", "3")
 """One learned mix, uniform, last and the search's best: fourteen trials, six of them searched."""
-
-
-@dataclass(frozen=True)
-class Left:
-    """What a study left that was stopped by `--max-hours` at once, and then run to its end.
-
-    stopped: its runs, after the first command; ran: how the second one ended
-    """
-
-    output: Path
-    stopped: dict
-    ran: Ran
-
-    @property
-    def folder(self):
-        return self.output / NAME
-
-    @property
-    def document(self):
-        return json.loads((self.folder / "study.json").read_text())
-
-    @property
-    def trials(self):
-        return read_trials(Folder(self.folder))
 
 
 @pytest.fixture(scope="module")
 def study(world, tmp_path_factory, empty_database, ray_here):
+    """What a study left that was stopped by `--max-hours` at once, and then run to its end."""
     output = tmp_path_factory.mktemp("study") / "results"
+    folder, argv = output / NAME, flags(world, output, *FIXED)
     output.mkdir()
     shutil.copy(empty_database, output / "mlflow.db")
-    argv = flags(world, output, *FIXED)
     stopped = run_here([*argv, "--max-hours", "0.0001"], report=False)
     assert stopped.code == 0, stopped.err
-    runs = json.loads((output / NAME / "study.json").read_text())["runs"]
+    assert json.loads((folder / "study.json").read_text())["runs"]["state"] == "time is up"
     ran = run_here([*argv, "--show-text"])
     assert ran.code == 0, ran.err
-    return Left(output, runs, ran)
+    document = json.loads((folder / "study.json").read_text())
+    trials = read_trials(Folder(folder))
+    return SimpleNamespace(output=output, folder=folder, argv=argv, document=document, trials=trials)
 
 
-def test_every_file_of_the_contract_is_there_and_explained(study):
-    files = {path.relative_to(study.folder).as_posix() for path in study.folder.rglob("*") if path.is_file()}
+def test_every_file_is_there_and_explained_and_one_shows_texts(world, study):
+    files = {
+        path.relative_to(study.folder).as_posix(): path for path in study.folder.rglob("*") if path.is_file()
+    }
     names = "study.json trials.csv claims.json contrasts.json optuna.journal report.md details.md examples.md"
     tables = {"history.parquet", "predictions.parquet", "best/config.json", "best/model.safetensors"}
-    assert {*names.split(), *tables} <= files
-    figures = {
-        suffix: {p.stem for p in study.folder.glob(f"figures/*.{suffix}")} for suffix in ("png", "svg")
-    }
-    assert figures["png"] == figures["svg"] != set()
+    assert {*names.split(), *tables} <= files.keys()
+    png, svg = ({p.stem for p in study.folder.glob(f"figures/*.{suffix}")} for suffix in ("png", "svg"))
+    assert png == svg != set()
     assert not (study.folder / "work").exists()
     assert undocumented(study.folder) == []
+    texts = pd.read_parquet(world["dataset"] / "test-00000-of-00001.parquet")["text"]
+    long = [text.encode() for text in texts if len(text) > 12]
+    shown = [name for name, path in files.items() if any(text in path.read_bytes() for text in long)]
+    assert shown == ["examples.md"]
 
 
 def test_trials_hold_search_and_paired_confirmations(study):
-    trials = study.trials
-    search, confirm = (trials[trials["stage"] == stage] for stage in ("search", "confirm"))
-    assert len(search) == 6
-    assert set(search["seed"]) == {0}
+    search, confirm = (study.trials.query(f"stage == '{stage}'") for stage in ("search", "confirm"))
+    assert (len(search), {*search["seed"]}, {*search["arm"]}) == (6, {0}, {""})
     assert set(search["status"]) <= {"completed", "stopped"}
-    assert (search.loc[search["status"] == "stopped", "epochs"] < 4).all()
-    assert (search["arm"] == "").all()
+    assert (search.loc[search["status"] == "stopped", "epochs"] < 3).all()
     assert search.filter(like="test/").isna().all().all(), "the search never sees the test split"
     assert set(confirm["status"]) == {"completed"}
     per_arm = confirm.groupby("arm")["seed"].apply(sorted)
@@ -120,49 +96,35 @@ def test_mlflow_has_one_parent_and_a_nested_run_per_trial_that_ended_as_the_tria
     assert {trial_id: run.info.status for trial_id, run in nested.items()} == ended.to_dict()
     assert {"uniform seed 001", "uniform seed 002"} <= {r.info.run_name for r in nested.values()}
     learned = study.trials.query("stage == 'search'")["trial_id"].iloc[0]
-    weights = client.get_metric_history(nested[learned].info.run_id, "training/weights/weight_01")
-    assert len(weights) > 2
-    names = {artifact.path for artifact in client.list_artifacts(parent.info.run_id)}
-    assert {"report.md", "best"} <= names
+    assert len(client.get_metric_history(nested[learned].info.run_id, "training/weights/weight_01")) > 2
+    assert {"report.md", "best"} <= {artifact.path for artifact in client.list_artifacts(parent.info.run_id)}
 
 
-def test_the_logs_of_a_studys_own_ray_are_its_users_alone_and_hold_no_secret(study):
+def test_the_logs_of_a_studys_own_ray_hold_no_secret(study):
     from ray._private.worker import _global_node
 
-    session = Path(_global_node.get_session_dir_path())
-    assert "adalayers-ray-" in str(session)
-    scratch = next(path for path in session.parents if path.name.startswith("adalayers-ray-"))
-    assert scratch.stat().st_mode & 0o777 == 0o700
     secret = os.environ["ADALAYERS_TESTS_SECRET"].encode()  # in the environment since before Ray was started
-    files = [path for path in session.rglob("*") if path.is_file()]
+    files = [path for path in Path(_global_node.get_session_dir_path()).rglob("*") if path.is_file()]
     assert len(files) > 5
     assert not [path.name for path in files if secret in path.read_bytes()]
 
 
-def test_history_covers_every_trial_and_its_weights_sum_to_one(study):
+def test_history_predictions_and_best_model_are_those_of_the_trials(study):
+    from sklearn.metrics import f1_score
+
     history, trials = pd.read_parquet(study.folder / "history.parquet"), study.trials.set_index("trial_id")
-    assert set(history["trial_id"]) == set(trials.index)
     weights = history.filter(like="mix/weight_")
     assert list(weights.columns) == [f"mix/weight_{i:02d}" for i in range(1, 5)]
     assert np.allclose(weights.sum(axis=1), 1)
     evaluated = history.dropna(subset=["val/f1_macro"]).groupby("trial_id")["val/f1_macro"]
     assert evaluated.max().to_dict() == trials["val/f1_macro"].to_dict()
     assert evaluated.size().to_dict() == trials["epochs"].to_dict()
-
-
-def test_predictions_give_the_scores_again(study):
-    from sklearn.metrics import f1_score
-
     predictions = pd.read_parquet(study.folder / "predictions.parquet")
-    confirmed = study.trials.query("stage == 'confirm'").set_index("trial_id")
-    assert set(predictions["trial_id"]) == set(confirmed.index)
+    assert {*predictions["trial_id"]} == {*trials.query("stage == 'confirm'").index}
     for (trial_id, split), rows in predictions.groupby(["trial_id", "split"]):
-        assert split == "val" or confirmed.loc[trial_id, "predictions"] == results.prediction_hash(rows)
+        assert split == "val" or trials.loc[trial_id, "predictions"] == results.prediction_hash(rows)
         score = f1_score(rows["label"], rows["prediction"], average="macro", zero_division=0)
-        assert score == pytest.approx(confirmed.loc[trial_id, f"{split}/f1_macro"])
-
-
-def test_the_best_model_is_the_best_on_validation(study):
+        assert score == pytest.approx(trials.loc[trial_id, f"{split}/f1_macro"])
     done = study.trials.query("status == 'completed'")
     best = done.sort_values(["val/f1_macro", "trial_id"], ascending=[False, True]).iloc[0]
     assert json.loads((study.folder / "best/config.json").read_text())["trial_id"] == best["trial_id"]
@@ -186,13 +148,18 @@ def test_the_search_is_read_as_tracking_md_shows(study, monkeypatch):
 
 
 def test_study_json_has_request_environment_and_runs(study):
+    """A fixed factor keeps its value alone, and the report says so; a run that was stopped goes on."""
     request, environment, runs = (study.document[part] for part in ("request", "environment", "runs"))
+    assert set(study.trials["config/alpha"].dropna()) == {8.0}
+    assert request["control"] == "alpha=8 entropy_weight=0"
+    assert "alpha" in {arm["arm"]: arm["reason"] for arm in request["dropped_arms"]}["published-mix"]
+    assert "fixed" in (study.folder / "report.md").read_text()
     assert environment["dataset"]["examples"] == {"train": 120, "validation": 60, "test": 60}
     assert environment["backbone"]["layers"] == 4
     assert runs["state"] == "finished"
     assert runs["counts"] == results.counts(study.trials)
     assert (runs["analyses"], runs["test_opened"]) == (1, 1)
-    *_, last = runs["history"]
+    _, last = runs["history"]
     assert set(last["seeds"]) == {arm["name"] for arm in request["arms"]}
     assert {tuple(seeds) for seeds in last["seeds"].values()} == {(1, 2)}
     assert last["test_scored"] == last["confirmed"] == 2 * len(last["seeds"])
@@ -200,58 +167,34 @@ def test_study_json_has_request_environment_and_runs(study):
     assert str(study.output.parent) not in json.dumps(environment)
 
 
-def test_time_is_up_ends_in_good_order_and_goes_on_later(study):
-    assert study.stopped["state"] == "time is up"
-    assert "unfinished" not in json.dumps(study.document["runs"]["counts"])
-    assert len(study.document["runs"]["history"]) == 2
-
-
-def test_a_fixed_factor_keeps_that_value_alone_and_the_report_says_so(study):
-    assert set(study.trials["config/alpha"].dropna()) == {8.0}
-    assert study.document["request"]["control"] == "alpha=8 entropy_weight=0"
-    dropped = {arm["arm"]: arm["reason"] for arm in study.document["request"]["dropped_arms"]}
-    assert "alpha" in dropped["published-mix"]
-    assert "fixed" in (study.folder / "report.md").read_text()
-
-
-def test_texts_are_shown_only_when_asked_for(world, study):
-    texts = pd.read_parquet(world["dataset"] / "test-00000-of-00001.parquet")["text"]
-    examples = (study.folder / "examples.md").read_text()
-    assert any(text in examples for text in texts)
-    for path in study.folder.rglob("*"):
-        if path.is_file() and path.name != "examples.md":
-            content = path.read_bytes()
-            assert not any(text.encode() in content for text in texts if len(text) > 12), path
-
-
-def test_a_dry_run_counts_what_is_done_and_what_is_left(world, study):
-    argv = flags(world, study.output, *FIXED)
-    done = run_here([*argv, "--dry-run"])
-    assert done.code == 0, done.err
-    assert "; 0 trials left, each with all its epochs: in all at most about 18 s" in done.out
-    assert "6 trials by optuna, asha" in done.out
-    more = run_here([*argv, "--seeds", "3", "--dry-run"])
-    assert "18, 14 done" in more.out
-    assert "4 trials left" in more.out
+def test_a_dry_run_counts_what_is_done_and_what_is_left_and_keeps_nothing(world, study, tmp_path):
+    more = run_here([*study.argv, "--seeds", "3", "--dry-run"])
+    assert more.code == 0, more.err
+    for words in (
+        *("6 trials by optuna, asha", "18, 14 done", "4 trials left", "memory", "disk", "GPU-hours"),
+        "cut         train 0, validation 0, test 0",
+        f"data        {world['dataset']} (texts text; labels label); train = train-00000-of-00001.parquet",
+        f"; from {world['backbone']}",
+    ):
+        assert words in more.out
+    assert run_here([*flags(world, tmp_path / "results"), "--dry-run"]).code == 0
+    assert list(tmp_path.iterdir()) == []
 
 
 def test_a_field_with_a_default_renames_no_trial_and_fresh_sets_the_study_aside(world, study, tmp_path):
     """CONTRIBUTING.md's hyperparameter, added to the layer mix: the folder of before is continued as it stands."""
     output = Path(shutil.copytree(study.output, tmp_path / "results"))
     folder, argv = output / NAME, flags(world, output, *FIXED)
-    try:
-        exec(snippet("hyperparameter"), added := {"__name__": "added"})
-        _CONFIGS[LayerMixConfig.fusion] = added["LayerMixConfig"]
+    exec(snippet("hyperparameter"), added := {"__name__": "added"})
+    with mock.patch.dict(_CONFIGS, {"layer-mix": added["LayerMixConfig"]}):
         assert "gradient_norm" in hyperparameters()
         ran = run_here(argv, report=False)
-    finally:
-        _CONFIGS[LayerMixConfig.fusion] = LayerMixConfig
     assert ran.code == 0, ran.err
     assert "nothing to run" in ran.err
     pd.testing.assert_frame_equal(read_trials(Folder(folder)), study.trials)
     rows = (folder / "trials.csv").read_bytes()
     small = ("--features", "live", "--trials", "0", "--seeds", "1", "--epochs", "1", "--tracking-uri", "none")
-    ran = run_here([*argv, *small, "--fresh"])
+    ran = run_here([*argv, *small, "--fresh"], report=False)
     assert ran.code == 0, ran.err
     (aside,) = folder.parent.glob("tiny-echo.*")
     assert (aside / "trials.csv").read_bytes() == rows

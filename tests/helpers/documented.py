@@ -1,22 +1,13 @@
-"""What pages show, commands and code, and docs/files.md against what a study has left."""
+"""What pages show of code, and docs/files.md against what a study has left."""
 
 import json
 import re
-import shlex
 from pathlib import Path
 
 import pandas as pd
 import pyarrow.parquet
 
 ROOT = Path(__file__).resolve().parents[2]
-
-
-def shown(page: str, begins: str, places: tuple[tuple[str, str], ...] = ()) -> list[str]:
-    """Return the words of the first command in a page's blocks that begins so, its `places` replaced, no comment."""
-    text = (ROOT / page).read_text().replace("\\\n", " ")
-    for named, place in places:
-        text = text.replace(named, place)
-    return shlex.split(next(line for line in text.splitlines() if line.startswith(begins)), comments=True)
 
 
 def snippet(name: str, page: str = "CONTRIBUTING.md") -> str:
