@@ -1,8 +1,6 @@
 """`adalayers decide`, `adalayers noise` and `adalayers.decide`: scores made elsewhere, as a new user has them."""
 
 import json
-import subprocess
-import sys
 from pathlib import Path
 
 import numpy as np
@@ -47,15 +45,6 @@ def test_a_gate_ends_with_the_verdict_as_its_exit_code(ran, arm, code):
     ended, _, said = ran(scores(), "decide", "--control", "base", "--smallest-effect", "0.01", "--gate", arm)
     assert ended == code, said
     assert ("did you mean 'good'" in said) == (code == 2)
-
-
-def test_what_training_needs_is_not_imported(tmp_path):
-    scores().to_csv(tmp_path / "scores.csv", index=False)
-    argv = ["decide", str(tmp_path / "scores.csv"), "--control", "base"]
-    code = f"import sys; from adalayers.__main__ import main; assert main({argv}) == 0; print(*sys.modules)"
-    ended = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    needed = {"torch", "ray", "transformers", "mlflow", "datasets", "optuna"}
-    assert not needed & {*ended.stdout.splitlines()[-1].split()}
 
 
 def test_columns_scores_and_cases_by_flags_as_json_latex_and_page(ran):

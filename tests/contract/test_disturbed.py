@@ -1,6 +1,7 @@
 """Studies that are ended, killed and refused, that fail, or that cannot reach their MLflow server."""
 
 import contextlib
+import gc
 import itertools
 import json
 import os
@@ -91,6 +92,7 @@ def terminated(study, world):
         over.set()
         sending.join()
         signal.signal(signal.SIGTERM, before)
+    gc.collect()  # Ray's actor goes with what knows of it: here Ray itself goes on
     assert json.loads(study.folder.read_bytes("study.json"))["runs"]["state"] == "interrupted"
     return ran
 

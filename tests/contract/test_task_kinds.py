@@ -26,14 +26,9 @@ PAIRS = (
 )
 
 
-@pytest.mark.parametrize(
-    ("family", "dataset", "metric", "task", "figure", "factors", "streams", "fixed"),
-    [WORDS, PAIRS],
-    ids=["words", "pairs"],
-)
-def test_every_trial_is_scored_and_the_report_complete(
-    *, ray_here, tmp_path, family, dataset, metric, task, figure, factors, streams, fixed
-):
+@pytest.mark.parametrize("case", [WORDS, PAIRS], ids=["words", "pairs"])
+def test_every_trial_is_scored_and_the_report_complete(ray_here, tmp_path, case):
+    family, dataset, metric, task, figure, factors, streams, fixed = case
     backbone = tiny_backbone(tmp_path / "tiny", family, layers=2, width=16, heads=2)
     argv = [
         *("--backbone", str(backbone), "--dataset", dataset, "--smoke", "--tracking-uri", "none"),
