@@ -1,7 +1,6 @@
-"""What answers before anything is loaded: --help and a mistyped flag wait for no library and take under a second."""
+"""What answers before anything is loaded: --help and a mistyped flag wait for no library."""
 
 import os
-import resource
 import subprocess
 import sys
 
@@ -28,33 +27,27 @@ def answers(start):
 """
 
 
-def start(first, argv):
-    """Run a script without the heavy libraries; return the process as it ended, and the seconds of CPU it took."""
-    before = resource.getrusage(resource.RUSAGE_CHILDREN)
-    done = subprocess.run(
-        [sys.executable, "-c", BARRED + first, *argv], capture_output=True, text=True, cwd=ROOT, check=False
-    )
-    after = resource.getrusage(resource.RUSAGE_CHILDREN)
+def start(first, *argv):
+    """Run a script without the heavy libraries; return the process as it ended."""
+    command = [sys.executable, "-c", BARRED + first, *argv]
+    done = subprocess.run(command, capture_output=True, text=True, cwd=ROOT, check=False)
     assert "Traceback" not in done.stderr, done.stderr
-    return done, after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
+    return done
 
 
 def test_a_study_script_refuses_at_once():
-    script = f"runpy.run_path({str(STUDIES[0])!r}, run_name='__main__')"
-    done, seconds = start(script, ["--trials", "-1"])
+    done = start(f"runpy.run_path({str(STUDIES[0])!r}, run_name='__main__')", "--trials", "-1")
     assert done.returncode == 2, done.stderr
     assert "--trials of at least 0" in done.stderr.splitlines()[0]
-    assert seconds < 1, "CPU seconds: what other processes do is not the script's"
 
 
 def test_every_study_and_command_explains_itself_without_a_heavy_library():
     scripts = [(f"run_path({str(study)!r}", "--help") for study in STUDIES]
     commands = [("run_module('adalayers'", f"{name} --help") for name in COMMANDS]
     starts = [*scripts, ("run_module('reports'", "--help"), *commands]
-    done, seconds = start(f"all(map(answers, {starts}))", [])
+    done = start(f"all(map(answers, {starts}))")
     assert done.stdout.count("usage: ") == len(starts)
     assert [name for name in COMMANDS if f"usage: adalayers {name} " not in done.stdout] == []
-    assert seconds < 3, "no start but the first one imports anything"
 
 
 def test_a_reader_that_leaves_is_no_error(tmp_path):
