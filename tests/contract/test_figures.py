@@ -138,13 +138,15 @@ def test_every_part_and_figure_survives(tmp_path, name):
     write_measures(folder, {}, {"variability": Measured(value=6.0, by_layer=by_layer, distance=False)})
     evidence = Evidence(load(folder))
     figures = figures_of(evidence)
-    assert {*re.findall(r"\(figures/(\w+)\.png\)", both_pages(evidence))} == set(figures)
+    text = both_pages(evidence)
+    assert {*re.findall(r"\(figures/(\w+)\.png\)", text)} == set(figures)
     cover = Cover("x", [Case("here", evidence)], ())
     assert cover.text().startswith("# ")
     for shown, figure in {**figures, **cover.figures}.items():
         draw(shown, figure)
     assert change != "whole" or len(figures) > 2
     if change == "toy fusion":
+        assert "| toy |" in text
         compared = [claim for claim in evidence.contrasts if claim.metric == "mix/entropy"]
         assert compared
         assert not any("uniform" in claim.weights for claim in compared)
