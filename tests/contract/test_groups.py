@@ -1,17 +1,19 @@
 """Groups through Ray: trials that read the same batches share passes of the base model, and keep their numbers."""
 
+import errno
 import gc
 import itertools
 import os
+from pathlib import Path
 from unittest import mock
 
 import pandas as pd
 import pytest
 from ray import tune
 
-from adalayers.errors import CannotWrite
 from adalayers.request import Resources
 from adalayers.results.record import ROW
+from adalayers.storage import folder
 from adalayers.storage.folder import Folder
 from adalayers.study import Arm, Design, Study
 from adalayers.tuning.trainable import trainable
@@ -52,16 +54,33 @@ def dying(config, data=None, resources=None, software=None):
 
 
 def unlucky(config, data=None, resources=None, software=None):
-    """Let the disk be full once a group has reported its first epoch."""
-    reports = itertools.count(1)
+    """Let a group's disk be full in its second epoch."""
+    reports, work = itertools.count(1), config["jobs"][0].work
 
     def report(metrics):
         if next(reports) > 1:  # one of a group reports for all
-            raise CannotWrite("the disk is full")
+            full(work).touch()
 
     every_epoch = mock.patch.multiple("adalayers.tuning.trainable", REPORT_SECONDS=0.0, REPORT_SHARE=1.0)
-    with every_epoch, mock.patch.object(tune, "report", report):
+    with every_epoch, mock.patch.object(tune, "report", report), disk(work):
         trainable(config, data, resources=resources or Resources())
+
+
+def full(work):
+    """Return the file that says that a disk is full."""
+    return Path(work).parents[2] / "full"
+
+
+def disk(work):
+    """Let a disk take nothing while it is full."""
+    whole = folder._replace
+
+    def replace(target, data):
+        if full(work).exists():
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+        whole(target, data)
+
+    return mock.patch.object(folder, "_replace", replace)
 
 
 def rows(output):
@@ -85,13 +104,14 @@ def test_a_grouped_study_gives_the_numbers_of_one_trial_at_a_time(alone, world, 
 def test_a_group_goes_on_whole_after_a_full_disk(alone, world, tmp_path):
     """Over stored features, whose groups take their steps as one: to rounding what each is alone."""
     argv = flags(world, tmp_path / "grouped", *SMALL, "--features", "disk", "--group", "6")
-    with mock.patch("adalayers.tuning.run.trainable", unlucky):
-        full = ran(argv)
+    works = tmp_path / "grouped/alpha_lambda/tiny-echo/work"
+    with mock.patch("adalayers.tuning.run.trainable", unlucky), disk(works / "a trial"):
+        ended = ran(argv)
     gc.collect()  # Ray's actor goes with what knows of it: here Ray itself goes on
-    assert (full.code, "Traceback" in full.err) == (2, False), full.err
-    assert "the disk is full" in full.err
-    works = (tmp_path / "grouped/alpha_lambda/tiny-echo/work").iterdir()
-    begun = [Folder(work).read_sealed(ROW)["row"] for work in works]
+    assert (ended.code, "Traceback" in ended.err) == (2, False), ended.err
+    assert "the disk is full; make room" in ended.err
+    full(works / "a trial").unlink()
+    begun = [Folder(work).read_sealed(ROW)["row"] for work in works.iterdir()]
     assert len(begun) == len(ARMS)
     grouped = ran(argv)
     assert grouped.code == 0, grouped.err
