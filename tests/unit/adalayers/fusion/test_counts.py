@@ -6,12 +6,17 @@ from adalayers.config import trial_config
 from adalayers.errors import BadInput
 from adalayers.fusion.concat import ConcatConfig
 from adalayers.fusion.depth_convolution import DepthConvolutionConfig
+from adalayers.fusion.dwatt import DWAttConfig
 from adalayers.fusion.extra_layers import ExtraLayersConfig
+from adalayers.fusion.late_fusion import LateFusionConfig
 from adalayers.fusion.layer_attention import LayerAttentionConfig
 from adalayers.fusion.layer_graph import LayerGraphConfig
+from adalayers.fusion.layer_mix import LayerMixConfig
 from adalayers.fusion.layer_set import LayerSetConfig
 from adalayers.fusion.scalar_mix import ScalarMixConfig
 from adalayers.fusion.tokens_first import TokensFirstConfig
+from adalayers.fusion.variability import VariabilityConfig
+from adalayers.fusion.wide_layer import WideLayerConfig
 from tests.helpers.mixing import counted
 from tests.helpers.states import made_shape
 
@@ -23,6 +28,16 @@ ROUND = SQUARE + 2 * 256 + 1
 COUNTS = [
     (ConcatConfig(own_width=True), 24 * WIDTH**2, WIDTH),  # table 2 prints 25.18M
     (ConcatConfig(k=64), PROJECTIONS, 64),
+    (LayerMixConfig(k=64), PROJECTIONS + 24, 64),
+    (LayerMixConfig(k=64, mix="uniform"), PROJECTIONS, 64),
+    (LayerMixConfig(k=64, mix="single", layer=3), 64 * WIDTH, 64),
+    (VariabilityConfig(k=64), 64 * WIDTH, 64),
+    (VariabilityConfig(own_width=True), 0, WIDTH),
+    (WideLayerConfig(k=64), PROJECTIONS + 24, 64),
+    (LateFusionConfig(), 24 * (WIDTH * 3 + 3) + 24, 0),
+    (LateFusionConfig(ensemble="uniform"), 24 * (WIDTH * 3 + 3), 0),
+    # Table 2 prints 26.33M. A value's map: W and U 1024 x 512, LN 512 and LN_n 1024 with scale and shift.
+    (DWAttConfig(own_width=True), 25 * (WIDTH**2 + WIDTH) + 24 * (2 * WIDTH + WIDTH), 24 * WIDTH),
     (ScalarMixConfig(own_width=True), 24 + 1, WIDTH),  # w and gamma alone
     (ScalarMixConfig(k=64), PROJECTIONS + 24 + 1, 64),
     (ScalarMixConfig(k=64, mix="last"), 64 * WIDTH, 64),
@@ -39,9 +54,9 @@ COUNTS = [
     (TokensFirstConfig(aggregate="gate", k=64), 25 * WIDTH, None),
     (TokensFirstConfig(aggregate="attention", k=64), 25 * 4 * WIDTH * 64, None),
     # At the published width of 256, without the linear layer that reads the vector.
-    (LayerSetConfig(k=256), INTO + SQUARE, None),
-    (LayerGraphConfig(k=256), INTO + 2 * ROUND, None),
-    (LayerGraphConfig(k=256, rounds=1), INTO + ROUND, None),
+    (LayerSetConfig(k=256), INTO + SQUARE, 0),
+    (LayerGraphConfig(k=256), INTO + 2 * ROUND, 0),
+    (LayerGraphConfig(k=256, rounds=1), INTO + ROUND, 0),
 ]
 
 

@@ -5,7 +5,7 @@ import pytest
 import torch
 
 from adalayers.config import trial_config
-from adalayers.fusion.routing import Routing, RoutingConfig
+from adalayers.fusion.routing import RoutingConfig
 from adalayers.models.model import FusionModel
 from tests.helpers.mixing import read_at
 from tests.helpers.states import encoder, made_shape, made_states
@@ -89,40 +89,39 @@ def numpy_inputs(fusion, states):
     return np.stack(rows, axis=1)
 
 
-@pytest.mark.parametrize("n", [None, 5], ids=["inputs vary", "inputs are fixed"])
-@pytest.mark.parametrize("h", [1, 4])
-def test_one_routing_agrees_with_numpy(n, h):
-    torch.manual_seed(0)
-    routing, x = noised(Routing(6, 3, h, n)), torch.randn(2, 5, 6)
-    y, phi = routing(x, torch.full((2,), 5.0))
-    for place in range(2):
-        wanted, credit = numpy_routing(routing, x[place].double().numpy())
-        np.testing.assert_allclose(y[place].detach().numpy(), wanted, atol=1e-5)
-        np.testing.assert_allclose(phi[place].detach().numpy(), credit, atol=1e-5)
+def numpy_texts(fusion, x):
+    """Scores and credit of each text of x [tokens, l, d]."""
+    found = []
+    for part in np.split(x, LENGTHS.cumsum(0)[:-1]):
+        y, credit = numpy_routing(fusion.first, part.reshape(-1, part.shape[2]))
+        for routing in fusion.rest:
+            y, phi = numpy_routing(routing, y)
+            credit = credit @ phi
+        found.append((y[:, 0], credit))
+    return zip(*found, strict=True)
 
 
 @pytest.mark.parametrize("hidden", [0, 5], ids=["straight", "through hidden vectors"])
 @pytest.mark.parametrize("k", [None, K], ids=["own width", "projected"])
 def test_a_text_is_one_routing_of_all_its_vectors(k, hidden):
     fusion, states = made(k, hidden=hidden), inputs()
-    found = fusion(states, LENGTHS).detach().numpy()
-    x = numpy_inputs(fusion, states)
-    for place, last in enumerate(LENGTHS.cumsum(0).tolist()):
-        y, _ = numpy_routing(fusion.first, x[last - int(LENGTHS[place]) : last].reshape(-1, x.shape[2]))
-        for routing in fusion.rest:
-            y, _ = numpy_routing(routing, y)
-        np.testing.assert_allclose(found[place], y[:, 0], atol=2e-5)
-    assert found.dtype == np.float32
+    for places in ([0, 1, 2], [0, 2]):
+        with fusion.without([state for place, state in enumerate(STATES) if place not in places]):
+            assert fusion.live() == [STATES[place] for place in places]
+            found = fusion({state: states[state] for state in fusion.live()}, LENGTHS)
+        wanted, _ = numpy_texts(fusion, numpy_inputs(fusion, states)[:, places])
+        np.testing.assert_allclose(found.detach().numpy(), wanted, atol=2e-5)
+        assert found.dtype == torch.float32
+    with fusion.without(encoder(2), renormalise=False):
+        other = fusion({state: states[state] for state in fusion.live()}, LENGTHS)
+    assert not torch.allclose(other, found)  # inputs are scaled by the number of all
 
 
 @pytest.mark.parametrize("k", [None, K], ids=["own width", "projected"])
 def test_each_token_of_a_token_task_is_a_routing_of_its_layers(k):
     fusion, states = made(k, per_token=True), inputs()
-    found, x = fusion(states, LENGTHS).detach().numpy(), numpy_inputs(fusion, states)
-    assert found.shape == (15, LABELS)
-    for place in range(15):
-        y, _ = numpy_routing(fusion.first, x[place])
-        np.testing.assert_allclose(found[place], y[:, 0], atol=2e-5)
+    wanted = [numpy_routing(fusion.first, x)[0][:, 0] for x in numpy_inputs(fusion, states)]
+    np.testing.assert_allclose(fusion(states, LENGTHS).detach().numpy(), wanted, atol=2e-5)
 
 
 def counted(d, m, h, n=None):
@@ -132,50 +131,31 @@ def counted(d, m, h, n=None):
     return rows * (d + 1) + m * d + d * h + m * h + h * d + 2 * m * d + 2 * rows * m + beta
 
 
-def test_parameters_are_counted_exactly():
+def test_parameters_are_counted_exactly_and_all_layers_are_held_at_use():
     def of(shape, **settings):
-        return FusionModel(trial_config(fusion="routing", **settings), shape).n_parameters()
+        model = FusionModel(trial_config(fusion="routing", **settings), shape)
+        return model.n_parameters(), model.kept_at_use()
 
-    for shape in (made_shape(n_outputs=2, layers=6, width=384), made_shape("token", 9, layers=6, width=384)):
-        m = shape.n_outputs
-        assert of(shape, own_width=True) == 2 * 6 * 384 + counted(384, m, 1)
-        assert of(shape, k=64) == 6 * 384 * 64 + 2 * 6 * 64 + counted(64, m, 1)
+    words = made_shape("token", 9, layers=6, width=384)
+    assert of(words, own_width=True) == (2 * 6 * 384 + counted(384, 9, 1), 6 * 384)
+    assert of(words, k=64) == (6 * 384 * 64 + 2 * 6 * 64 + counted(64, 9, 1), 6 * 64)
     # CoLA on MiniLM: layer scales and shifts 4608, the routing 385 + 768 + 384 + 2 + 384 + 768 + 768 + 4 + 1540
-    assert of(made_shape(n_outputs=2, layers=6, width=384), own_width=True) == 4608 + 5003
+    assert of(made_shape(n_outputs=2, layers=6, width=384), own_width=True)[0] == 4608 + 5003
     # The published classifier, of RoBERTa-large's 25 hidden states: three routings through 64 vectors of 1024.
     large = made_shape(n_outputs=2, layers=24, width=1024)
-    published = of(large, own_width=True, hidden_vectors=64, hidden_states="with-embeddings")
+    published, _ = of(large, own_width=True, hidden_vectors=64, hidden_states="with-embeddings")
     parts = [counted(1024, 64, 1024), counted(1024, 64, 1024, 64), counted(1024, 2, 1, 64)]
     assert published == 2 * 25 * 1024 + sum(parts)
-
-
-def test_layers_taken_away_are_not_routed():
-    fusion, states = made(), inputs()
-    with fusion.without(encoder(2)):
-        assert fusion.live() == encoder(1, 3)
-        found = fusion({state: states[state] for state in fusion.live()}, LENGTHS).detach().numpy()
-    x = numpy_inputs(fusion, states)[:, [0, 2]]
-    y, _ = numpy_routing(fusion.first, x[:1].reshape(-1, WIDTH))
-    np.testing.assert_allclose(found[0], y[:, 0], atol=2e-5)
-    with fusion.without(encoder(2), renormalise=False):
-        other = fusion({state: states[state] for state in fusion.live()}, LENGTHS)
-    assert not np.allclose(other.detach().numpy(), found)  # inputs are scaled by the number of all
 
 
 @pytest.mark.parametrize("hidden", [0, 5], ids=["straight", "through hidden vectors"])
 def test_credit_is_that_of_the_last_evaluation(hidden):
     fusion, states = made(hidden=hidden), inputs()
-    assert fusion.diagnostics() == fusion.eval().diagnostics() == {}
     fusion.train()(inputs(seed=5), LENGTHS)
     assert fusion.diagnostics() == fusion.eval().diagnostics() == {}  # that was training
     fusion(states, LENGTHS)
-    x, wanted = numpy_inputs(fusion, states), np.zeros(L)
-    for place, last in enumerate(LENGTHS.cumsum(0).tolist()):
-        y, credit = numpy_routing(fusion.first, x[last - int(LENGTHS[place]) : last].reshape(-1, WIDTH))
-        for routing in fusion.rest:
-            y, phi = numpy_routing(routing, y)
-            credit = credit @ phi
-        wanted += np.abs(credit).reshape(-1, L, LABELS).sum(axis=(0, 2))
+    _, credits = numpy_texts(fusion, numpy_inputs(fusion, states))
+    wanted = sum(np.abs(credit).reshape(-1, L, LABELS).sum(axis=(0, 2)) for credit in credits)
     noted = fusion.diagnostics()
     assert list(noted) == [f"routing/credit_0{n}" for n in (1, 2, 3)]
     np.testing.assert_allclose(list(noted.values()), wanted / wanted.sum(), rtol=1e-4)
@@ -184,11 +164,6 @@ def test_credit_is_that_of_the_last_evaluation(hidden):
     fusion.train()(states, LENGTHS)
     fusion.eval()(states, LENGTHS)
     assert fusion.diagnostics() == noted  # a new one
-
-
-def test_all_layers_are_held_at_use():
-    assert made().kept_at_use(WIDTH) == L * WIDTH
-    assert made(K).kept_at_use(WIDTH) == L * K
 
 
 def test_hidden_vectors_identify_no_trial_of_words():

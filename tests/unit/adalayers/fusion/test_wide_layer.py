@@ -1,12 +1,11 @@
-"""One layer under several projections against NumPy, and its counts against those of a mix."""
+"""One layer under several projections against NumPy."""
 
 import numpy as np
 import torch
 
-from adalayers.fusion.layer_mix import LayerMixConfig
 from adalayers.fusion.wide_layer import WideLayerConfig
 from tests.helpers import formulas
-from tests.helpers.mixing import LENGTHS, SHAPE, STATES, L, counted, inputs
+from tests.helpers.mixing import LENGTHS, SHAPE, STATES, L, inputs
 
 
 def test_agrees_with_numpy():
@@ -23,7 +22,6 @@ def test_agrees_with_numpy():
     assert not any(np.allclose(terms[0], term) for term in terms[1:]), "projections that start alike"
 
 
-def test_it_has_the_parameters_of_a_mix_of_all():
-    assert counted(WideLayerConfig(k=64)) == counted(LayerMixConfig(k=64))
-    assert WideLayerConfig().resolved(SHAPE)["layer"] == STATES[-1].number
-    assert WideLayerConfig().resolved(SHAPE)["projections"] == L
+def test_it_reads_the_last_layer_as_often_as_there_are_layers_unless_told():
+    resolved = WideLayerConfig().resolved(SHAPE)
+    assert (resolved["layer"], resolved["projections"]) == (STATES[-1].number, L)

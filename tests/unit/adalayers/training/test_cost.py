@@ -18,8 +18,8 @@ LAYERS, WIDTH, K = 4, 12, 8
 PER_LAYER = 1000
 
 
-def shaped(head="sequence"):
-    return made_shape(head, 3, LAYERS, WIDTH)
+def model_of(head="sequence", kind=FusionModel, **config):
+    return kind(trial_config(**{"k": K, "heads": 2, **config}), made_shape(head, 3, LAYERS, WIDTH))
 
 
 @pytest.fixture
@@ -27,17 +27,14 @@ def data():
     return dataclasses.replace(made_data(), layer_parameters=PER_LAYER)
 
 
-def tokens(data, name):
-    return int(data.splits[name].features.lengths.sum())
+def tokens(data):
+    """Tokens of train and of validation."""
+    return [int(data.splits[name].features.lengths.sum()) for name in ("train", "validation")]
 
 
-def mean(data):
-    return round(float(data.splits["train"].features.lengths.mean()))
-
-
-def test_products_are_counted_as_by_hand(data):
-    model = FusionModel(trial_config(k=K, heads=2, mix="learned"), shaped())
-    length = mean(data)
+def test_products_are_counted_as_by_hand_and_leave_no_trace(data):
+    model = model_of().train()
+    length = round(float(data.splits["train"].features.lengths.mean()))
     project = LAYERS * K * WIDTH
     attention = 4 * K * K + 2 * length * K  # query, key, value, output; scores, what they weigh
     mix = LAYERS * K
@@ -46,35 +43,24 @@ def test_products_are_counted_as_by_hand(data):
     assert found.forward == pytest.approx(2 * (project + mix + attention + classify))
     # Nothing is passed back into frozen hidden states: their projections take one product backwards, the rest two.
     assert found.training == pytest.approx(2 * (2 * project + 3 * (mix + attention + classify)), rel=0.02)
+    assert all(parameter.grad is None for parameter in model.parameters())
+    routing = model_of(fusion="routing").train()
+    operations(routing, data)
+    assert routing.fusion.diagnostics() == {}
 
 
-def test_a_mix_at_its_own_width_costs_every_hidden_state_it_adds_up(data):
-    own = {"fusion": "scalar-mix", "own_width": True, "read_out": "linear"}
-    models = [FusionModel(trial_config(mix=mix, **own), shaped("token")) for mix in ("last", "uniform")]
+def test_states_at_their_own_width_are_paid_for_one_by_one(data):
+    own = {"head": "token", "own_width": True, "read_out": "linear"}
+    models = [model_of(fusion="scalar-mix", mix=mix, **own) for mix in ("last", "uniform")]
     last, uniform = (operations(model, data).forward for model in models)
     assert uniform - last == pytest.approx(2 * (LAYERS - 1) * WIDTH, rel=0.5)
-    assert uniform > last
-
-
-def test_layers_routed_per_token_are_paid_for_one_by_one(data):
-    config = trial_config(fusion="routing", own_width=True, read_out="linear")
     of_both_betas = 2 * LAYERS * WIDTH * 2 * 3  # of each label and layer
-    assert operations(FusionModel(config, shaped("token")), data).forward > of_both_betas
-
-
-def test_no_gradient_and_no_note_stays(data):
-    model = FusionModel(trial_config(fusion="routing", k=K), shaped()).train()
-    before = {name: tensor.clone() for name, tensor in model.state_dict().items()}
-    operations(model, data)
-    assert all(parameter.grad is None for parameter in model.parameters())
-    assert all(torch.equal(tensor, before[name]) for name, tensor in model.state_dict().items())
-    assert model.fusion.diagnostics() == {}
+    assert operations(model_of(fusion="routing", **own), data).forward > of_both_betas
 
 
 def test_a_frozen_base_model_is_passed_once_and_its_task_adds_its_own_operations(data):
-    model = FusionModel(trial_config(k=K, heads=2, mix="learned"), shaped())
+    model, (train, validation) = model_of(), tokens(data)
     head = sum(p.numel() for p in model.head.parameters())
-    train, validation = tokens(data, "train"), tokens(data, "validation")
     of = operations(model, data)
     epoch = epoch_cost(model, data, of, evaluated=True)
     assert epoch == pytest.approx(of.training * train + of.forward * validation)
@@ -86,14 +72,9 @@ def test_a_frozen_base_model_is_passed_once_and_its_task_adds_its_own_operations
         "cost/training": pytest.approx(2 * LAYERS * PER_LAYER * (train + validation) + 3 * epoch),
         "cost/use": pytest.approx(1e-6 * of.forward),
     }
-
-
-def test_layers_that_are_cut_or_lie_above_the_last_one_read_cost_nothing(data):
-    model = FusionModel(trial_config(k=K, heads=2, mix="single", layer=2), shaped())
-    found = cost(model, data, epochs=0.0, read_to=2)
-    assert found["cost/layers"] == 2
-    head = sum(p.numel() for p in model.head.parameters())
-    assert found["cost/weights"] == K * WIDTH + 1 + head
+    # Layers above the last one read cost nothing; where the size of a layer is not known, operations are left out.
+    low = cost(model_of(mix="single", layer=2), made_data(), epochs=0.0, read_to=2)
+    assert low == {"cost/weights": K * WIDTH + 1 + head, "cost/kept": K, "cost/layers": 2}
 
 
 class Changed(FusionModel):
@@ -105,8 +86,7 @@ class Changed(FusionModel):
 
 
 def test_a_base_model_that_is_trained_is_passed_in_every_epoch(data):
-    model = Changed(trial_config(k=K, heads=2, mix="learned"), shaped())
-    train, validation = tokens(data, "train"), tokens(data, "validation")
+    model, (train, validation) = model_of(kind=Changed), tokens(data)
     forwards = 2 * (4 * PER_LAYER + 10)
     backwards = 2 * (2 * PER_LAYER + 2 * PER_LAYER + 2 * 10)
     own = Operations(forward=100.0, training=300.0)
@@ -114,27 +94,16 @@ def test_a_base_model_that_is_trained_is_passed_in_every_epoch(data):
     assert epoch == forwards * (train + validation) + backwards * train + 300 * train + 100 * validation
     found = cost(model, data, epochs=2 * epoch, read_to=3)
     assert found["cost/training"] == 2 * epoch + 2 * 3 * PER_LAYER * train  # looked at before it was trained
-    weights = model.weights_at_use()
-    assert found["cost/weights"] == weights + 2 * PER_LAYER + 10
+    assert found["cost/weights"] == model.weights_at_use() + 2 * PER_LAYER + 10
     assert found["cost/use"] == pytest.approx(1e-6 * (forwards + operations(model, data).forward))
-
-
-def test_gradients_through_a_base_model_cost_the_projections_more(data):
-    config = trial_config(k=K, heads=2, mix="learned")
-    frozen, changed = (operations(kind(config, shaped()), data) for kind in (FusionModel, Changed))
+    frozen, changed = (operations(each, data) for each in (model_of(), model))
     assert changed.forward == frozen.forward
-    more = changed.training - frozen.training
-    assert more == pytest.approx(2 * LAYERS * K * WIDTH, rel=0.2), "and of the mix"
-
-
-def test_without_the_size_of_a_layer_operations_are_left_out():
-    model = FusionModel(trial_config(k=K, heads=2), shaped())
-    found = cost(model, made_data(), epochs=1.0, read_to=LAYERS)
-    assert set(found) == {"cost/weights", "cost/kept", "cost/layers"}
+    more = changed.training - frozen.training  # gradients pass through the projections and the mix
+    assert more == pytest.approx(2 * LAYERS * K * WIDTH, rel=0.2)
 
 
 def trained(data, **config):
-    config = trial_config(epochs=2, batch_size=4, **config)
+    config = trial_config(**{"epochs": 2, "batch_size": 4, **config})
     trainer = Trainer(config, data, seed=0, device=torch.device("cpu"))
     return trainer, finished(trainer.steps(lambda evaluation: None)).row
 
@@ -143,33 +112,25 @@ def test_a_layer_chosen_among_all_is_paid_for_by_all(data):
     trainer, row = trained(data, fusion="variability", k=K)
     layers = data.shape.streams[0].layers
     assert trainer.progress.read_to == layers
-    train, validation = tokens(data, "train"), tokens(data, "validation")
     assert row["cost/layers"] <= layers
-    once = 2 * layers * PER_LAYER * (train + validation)
+    once = 2 * layers * PER_LAYER * sum(tokens(data))
     assert row["cost/training"] == pytest.approx(once + trainer.progress.operations)
 
 
-def test_states_of_a_decoder_are_paid_for_with_its_encoder(data):
+def test_states_of_a_decoder_are_paid_for_with_its_encoder_and_validation_where_it_is_scored(data):
+    """Of three epochs with two evaluations, after the second and the third."""
     layers = data.shape.streams[0].layers
     streams = (Stream("encoder", layers), Stream("decoder", layers))
     both = dataclasses.replace(data, shape=dataclasses.replace(data.shape, streams=streams))
-    trainer, _ = trained(both, stream="decoder", k=K, heads=2)
+    trainer, _ = trained(both, stream="decoder", epochs=3, evaluate_every=2, k=K, heads=2)
     assert trainer.progress.read_to == 2 * layers
-
-
-def test_validation_is_paid_for_where_it_is_scored(data):
-    """Of three epochs with two evaluations, after the second and the third."""
-    config = trial_config(epochs=3, batch_size=4, evaluate_every=2, k=K, heads=2)
-    trainer = Trainer(config, data, seed=0, device=torch.device("cpu"))
-    finished(trainer.steps(lambda evaluation: None))
-    of = operations(trainer.model, data)
-    wanted = 3 * of.training * tokens(data, "train") + 2 * of.forward * tokens(data, "validation")
+    of, (train, validation) = operations(trainer.model, both), tokens(both)
+    wanted = 3 * of.training * train + 2 * of.forward * validation
     assert trainer.progress.operations == pytest.approx(wanted)
 
 
 def test_both_rounds_of_head2toe_cost_what_they_read(data):
     trainer, _ = trained(data, fusion="head2toe", fraction=0.01)
-    model = trainer.model
     assert trainer.progress.read_to == data.shape.streams[0].layers
-    last = epoch_cost(model, data, operations(model, data), evaluated=True)
+    last = epoch_cost(trainer.model, data, operations(trainer.model, data), evaluated=True)
     assert trainer.progress.operations > trainer.progress.epoch * last  # the first round read more

@@ -1,0 +1,148 @@
+"""How methods start, which of their parameters are trained in their own way, and what identifies no trial."""
+
+import numpy as np
+import pytest
+import torch
+
+from adalayers.fusion.concat import ConcatConfig
+from adalayers.fusion.depth_convolution import depths
+from adalayers.fusion.dwatt import NEGLIGIBLE, DWAttConfig
+from adalayers.fusion.late_fusion import LateFusionConfig
+from adalayers.fusion.layer_attention import LayerAttentionConfig
+from adalayers.fusion.layer_graph import LayerGraphConfig, cayley_graph
+from adalayers.fusion.layer_mix import LayerMixConfig
+from adalayers.fusion.layer_set import LayerSetConfig
+from adalayers.fusion.scalar_mix import ScalarMixConfig
+from adalayers.fusion.tokens_first import TokensFirstConfig
+from adalayers.models.model import FusionModel
+from tests.helpers.mixing import SHAPE, STATES, TOKENS, WIDTH, K, L, inputs
+from tests.helpers.states import encoder, made_shape
+
+LENGTHS = torch.tensor([4, TOKENS - 4])
+
+
+def built(config):
+    torch.manual_seed(3)
+    return config.build(SHAPE)
+
+
+@pytest.mark.parametrize(
+    ("config", "other"),
+    [
+        (ScalarMixConfig(k=K), LayerMixConfig(k=K)),
+        *((LayerAttentionConfig(k=K, keys=keys), LayerMixConfig(k=K)) for keys in ("tokens", "static")),
+        (TokensFirstConfig(aggregate="gate"), TokensFirstConfig(aggregate="mean")),
+    ],
+)
+def test_methods_of_one_seed_start_as_one_another(config, other):
+    """Same seed, same projections: what differs is how weights are learned."""
+    mine, theirs = (built(each)(inputs(), LENGTHS) for each in (config, other))
+    torch.testing.assert_close(mine, theirs, atol=1e-6, rtol=1e-5)
+
+
+def test_concat_starts_as_one_linear_layer_over_all_states():
+    """Uniform within 1/sqrt(l K), PyTorch's start of a layer of that many inputs."""
+    maps = ConcatConfig(k=64).build(made_shape(layers=L, width=100)).maps
+    starts = torch.cat([layer.weight.detach().flatten() for layer in maps])
+    bound = (L * 100) ** -0.5
+    assert starts.abs().max() <= bound
+    assert float(starts.std()) == pytest.approx(bound / 3**0.5, rel=0.01)
+
+
+def test_a_layers_start_depends_on_no_other():
+    def start(numbers):
+        torch.manual_seed(0)
+        config = DWAttConfig(k=K, hidden_states=f"layers:{','.join(map(str, numbers))}")
+        made = config.build(made_shape(layers=9, width=WIDTH))
+        place = list(numbers).index(3)
+        own = (*made.values[place].parameters(), *made.projected.project[place].parameters())
+        return [made.embeddings[place], *own]
+
+    for a, b in zip(start([1, 2, 3]), start([0, 3, 7, 9]), strict=True):
+        assert torch.equal(a, b)
+
+
+def test_average_and_base_have_no_parameters_of_their_own():
+    """Seed 003's baselines: the mean of the hidden states, and the last, as they are."""
+    states = inputs()
+    average, base = (built(ScalarMixConfig(own_width=True, mix=mix)) for mix in ("uniform", "last"))
+    assert [*average.parameters(), *base.parameters()] == []
+    torch.testing.assert_close(average(states, LENGTHS), torch.stack(list(states.values())).mean(dim=0))
+    assert base.live() == [STATES[-1]]
+    assert torch.equal(base({STATES[-1]: states[STATES[-1]]}, LENGTHS), states[STATES[-1]])
+
+
+@pytest.mark.parametrize(
+    ("config", "names", "lr"),
+    [
+        (ScalarMixConfig(heads=2), ["w", "gamma"], None),
+        (LayerAttentionConfig(heads=2, mix_lr=0.5), ["w"], 0.5),
+        (LateFusionConfig(), ["biases", "w"], None),
+    ],
+)
+def test_what_has_its_own_rate_and_no_weight_decay(config, names, lr):
+    model = FusionModel(config, made_shape())
+    (free,) = [group for group in model.parameter_groups() if group.weight_decay == 0.0]
+    assert [id(p) for p in free.parameters] == [id(getattr(model.fusion, name)) for name in names]
+    assert free.lr == lr
+
+
+def test_weights_are_noted_by_state():
+    static = built(LayerAttentionConfig(k=K, keys="static"))
+    assert static.diagnostics().pop("layer_attention/norm") == 0
+    made = {"scalar_mix": ScalarMixConfig(k=K), "late_fusion": LateFusionConfig()}
+    for name, fusion in {"layer_attention": static, **{name: built(made[name]) for name in made}}.items():
+        weights = [fusion.diagnostics()[f"{name}/weight_{number:02d}"] for number in range(1, L + 1)]
+        assert weights == pytest.approx([1 / L] * L)
+        with fusion.without(encoder(2)):
+            assert name not in made or fusion.diagnostics()[f"{name}/weight_02"] == 0
+
+
+def test_shares_that_float32_cannot_tell_from_none_are_none():
+    """Next to the rest: the token's shares differ by less than rounding, and no product of theirs is denormal."""
+    made = built(DWAttConfig(own_width=True))
+    query = 40 * torch.rand(200, WIDTH, generator=torch.Generator().manual_seed(2))
+    exact = torch.softmax((query @ made.keys(made.embeddings).T).double(), -1)
+    shares = made.attention(query)
+    assert 0 < exact.min() < 1e-30
+    assert shares[shares > 0].min() > 0.1 * np.exp(-NEGLIGIBLE)
+    torch.testing.assert_close(shares.double(), exact, atol=1e-12, rtol=1e-3)
+
+
+def test_depth_grows_with_the_logarithm_of_the_layers():
+    wanted = {1: [1], 2: [1], 3: [1], 6: [2], 9: [3, 1], 12: [4, 2], 24: [8, 3], 27: [9, 3, 1]}
+    assert {layers: depths(layers) for layers in wanted} == wanted
+
+
+@pytest.mark.parametrize(("n", "places", "degree"), [(2, 6, 2), (3, 24, 4), (4, 48, 4)])
+def test_a_cayley_graph_is_regular_connected_and_has_the_groups_order(n, places, degree):
+    """|SL(2, Z_n)| is the number of 2 x 2 matrices modulo n of determinant 1."""
+    graph = cayley_graph(n)
+    assert graph.shape == (places, places)
+    assert (graph == graph.T).all()
+    assert (graph.sum(1) == degree).all()
+    assert (np.linalg.matrix_power(graph + np.eye(places), places) > 0).all()
+
+
+def test_a_graph_has_a_place_for_every_layer():
+    wanted = {6: 6, 7: 24, 24: 24, 25: 48}
+    shapes = {layers: made_shape(layers=layers) for layers in wanted}
+    assert {layers: len(LayerGraphConfig().build(shape).graph) for layers, shape in shapes.items()} == wanted
+    assert len(LayerGraphConfig(graph="full").build(shapes[7]).graph) == 7
+
+
+@pytest.mark.parametrize(
+    ("one", "same", "another"),
+    [
+        (ScalarMixConfig(own_width=True), ScalarMixConfig(own_width=True, k=8), ScalarMixConfig()),
+        (
+            TokensFirstConfig(k=64, heads=8),
+            TokensFirstConfig(k=6, heads=4),
+            TokensFirstConfig(aggregate="attention"),
+        ),
+        (LayerSetConfig(k=K), LayerSetConfig(k=K, read_out="first-token", heads=4), LayerSetConfig(k=2 * K)),
+    ],
+)
+def test_what_changes_nothing_does_not_identify_a_trial(one, same, another):
+    shape = made_shape()
+    assert one.identity(shape) == same.identity(shape) != another.identity(shape)
