@@ -1,6 +1,5 @@
 """Hidden states at random, for tests of fusions that mix them token by token."""
 
-import numpy as np
 import torch
 
 from tests.helpers.states import encoder, made_shape, made_states
@@ -18,16 +17,6 @@ def inputs(seed=0):
 def read_at(k):
     """Return the settings of a width that hidden states are projected to; None: they are read as they are."""
     return {"own_width": True} if k is None else {"k": k}
-
-
-def assert_agrees(made, formula, *gone, lengths=LENGTHS, atol=1e-5, renormalise=True):
-    """Compare what a fusion gives without the states at the places `gone` with a formula of the places left."""
-    places, states = [place for place in range(L) if place not in gone], inputs()
-    with made.without([STATES[place] for place in gone], renormalise=renormalise):
-        rest = {STATES[place]: states[STATES[place]] for place in places}
-        assert made.live() == list(rest)
-        given = made(rest, lengths)
-    np.testing.assert_allclose(given.detach().double().numpy(), formula(places), atol=atol)
 
 
 def counted(config):

@@ -13,6 +13,7 @@ from adalayers.fusion.layer_attention import LayerAttentionConfig
 from adalayers.fusion.layer_graph import LayerGraphConfig
 from adalayers.fusion.layer_mix import LayerMixConfig
 from adalayers.fusion.layer_set import LayerSetConfig
+from adalayers.fusion.routing import RoutingConfig
 from adalayers.fusion.scalar_mix import ScalarMixConfig
 from adalayers.fusion.tokens_first import TokensFirstConfig
 from adalayers.fusion.variability import VariabilityConfig
@@ -25,12 +26,17 @@ PROJECTIONS = 24 * 64 * WIDTH
 """Of every layer to k = 64."""
 INTO, SQUARE = WIDTH * 256 + 256, 256 * 256 + 256
 ROUND = SQUARE + 2 * 256 + 1
+THRICE = 2 * 25 * WIDTH + 2_491_649 + 2_441_280 + 77_635
 COUNTS = [
     (ConcatConfig(own_width=True), 24 * WIDTH**2, WIDTH),  # table 2 prints 25.18M
     (ConcatConfig(k=64), PROJECTIONS, 64),
     (LayerMixConfig(k=64), PROJECTIONS + 24, 64),
     (LayerMixConfig(k=64, mix="uniform"), PROJECTIONS, 64),
     (LayerMixConfig(k=64, mix="single", layer=3), 64 * WIDTH, 64),
+    # Scale and shift of each layer, and one routing; the published classifier routes thrice, through 64 vectors.
+    (RoutingConfig(own_width=True), 2 * 24 * WIDTH + 18 * WIDTH + 16, 24 * WIDTH),
+    (RoutingConfig(k=64), PROJECTIONS + 2 * 24 * 64 + 18 * 64 + 16, 24 * 64),
+    (RoutingConfig(own_width=True, hidden_vectors=64, hidden_states="with-embeddings"), THRICE, 25 * WIDTH),
     (VariabilityConfig(k=64), 64 * WIDTH, 64),
     (VariabilityConfig(own_width=True), 0, WIDTH),
     (WideLayerConfig(k=64), PROJECTIONS + 24, 64),
@@ -65,6 +71,12 @@ def test_counts_on_roberta_large(config, parameters, kept):
     count, numbers = counted(config)
     assert count == parameters
     assert kept in (None, numbers)
+
+
+def test_embeddings_that_are_not_trained_act_at_use():
+    own = DWAttConfig(own_width=True)
+    weights_at_use = own.build(made_shape(layers=24, width=WIDTH)).weights_at_use()
+    assert weights_at_use == counted(own)[0] + 24 * 24
 
 
 REFUSED = [

@@ -6,7 +6,7 @@ import torch
 
 from adalayers.config import trial_config
 from adalayers.fusion.routing import RoutingConfig
-from adalayers.models.model import FusionModel
+from tests.helpers.formulas import array, normalised, read, softmax
 from tests.helpers.mixing import read_at
 from tests.helpers.states import encoder, made_shape, made_states
 
@@ -15,20 +15,15 @@ STATES = encoder(*range(1, L + 1))
 LENGTHS = torch.tensor([1, 3, 9, 2])
 
 
-def noised(module, seed=2):
-    """Move every parameter from its start: zeros and ones hide what is left out."""
-    generator = torch.Generator().manual_seed(seed)
-    with torch.no_grad():
-        for parameter in module.parameters():
-            parameter.add_(0.3 * torch.randn(parameter.shape, generator=generator))
-    return module
-
-
 def made(k=None, *, hidden=0, per_token=False):
+    """Routing with every parameter moved from its start: zeros and ones hide what is left out."""
     torch.manual_seed(1)
     config = RoutingConfig(**read_at(k), hidden_vectors=hidden, heads=2)
-    shape = made_shape("token" if per_token else "sequence", LABELS, layers=L, width=WIDTH)
-    return noised(config.build(shape))
+    fusion = config.build(made_shape("token" if per_token else "sequence", LABELS, layers=L, width=WIDTH))
+    with torch.no_grad():
+        for parameter in fusion.parameters():
+            parameter.add_(0.3 * torch.randn_like(parameter))
+    return fusion
 
 
 def inputs(lengths=LENGTHS, seed=0):
@@ -40,53 +35,29 @@ def sigmoid(x):
 
 
 def numpy_routing(routing, x):
-    """y [m, h] and phi [n, m] of x [n, d], loop by loop from the equations, votes and all."""
-    p = {name: value.detach().double().numpy() for name, value in routing.named_parameters()}
+    """y [m, h] and phi [n, m] of x [n, d] from the equations, votes and all."""
+    p = {name: array(value) for name, value in routing.named_parameters()}
     n, m = len(x), len(p["vote_scale"])
-    own = {name: p[name][[min(i, len(p[name]) - 1) for i in range(n)]] for name in ("score", "score_bias")}
-    own |= {name: np.broadcast_to(p[name], (n, m)) for name in ("similarity", "similarity_bias")}
     beta = x @ p["betas.weight"].T + p["betas.bias"] if "betas.weight" in p else p["beta"]
-    use_beta, ignore_beta = beta[:, :m], beta[:, m:]
     scaled = x / np.sqrt(n)
-    a = np.array([scaled[i] @ own["score"][i] + own["score_bias"][i] for i in range(n)])
-    votes = [[(x_i * p["vote_scale"][j]) @ p["vote"] + p["vote_bias"][j] for j in range(m)] for x_i in scaled]
-    votes = np.array(votes)
-
-    def normal(y):
-        if y.shape[1] == 1:
-            return y
-        return (y - y.mean(axis=1, keepdims=True)) / np.sqrt(y.var(axis=1, keepdims=True) + 1e-5)
-
-    share = np.full((n, m), 1 / m)
-    y = phi = None
-    for iteration in range(2):
-        if iteration:
-            s = np.empty((n, m))
-            for j in range(m):
-                predicted = (normal(y)[j] @ p["predict"]) * p["predict_scale"][j] + p["predict_bias"][j]
-                for i in range(n):
-                    alike = own["similarity"][i, j] * (x[i] @ predicted) + own["similarity_bias"][i, j]
-                    s[i, j] = np.log(sigmoid(alike))
-            share = np.exp(s) / np.exp(s).sum(axis=1, keepdims=True)
-        use = sigmoid(a)[:, None] * share
-        ignore = sigmoid(a)[:, None] - use
-        phi = use_beta * use - ignore_beta * ignore
+    active = sigmoid((scaled * p["score"]).sum(axis=1) + p["score_bias"])[:, None]
+    votes = np.einsum("id,jd,dh->ijh", scaled, p["vote_scale"], p["vote"]) + p["vote_bias"]
+    share = 1 / m
+    for _ in range(2):
+        use = active * share
+        phi = beta[:, :m] * use - beta[:, m:] * (active - use)
         y = np.einsum("ij,ijh->jh", phi, votes)
-    return normal(y), phi
+        y = y if y.shape[1] == 1 else normalised(y)
+        predicted = (y @ p["predict"]) * p["predict_scale"] + p["predict_bias"]
+        share = softmax(np.log(sigmoid(p["similarity"] * (x @ predicted.T) + p["similarity_bias"])))
+    return y, phi
 
 
 def numpy_inputs(fusion, states):
     """x [tokens, l, d] in float64."""
-    rows = []
-    for place, state in enumerate(STATES):
-        z = states[state].double()
-        if fusion.read.project is not None:
-            z = torch.nn.functional.gelu(z) @ fusion.read.project[place].weight.detach().double().T
-        z = z.numpy()
-        z = (z - z.mean(axis=1, keepdims=True)) / np.sqrt(z.var(axis=1, keepdims=True) + 1e-5)
-        scale, shift = (part[place].detach().double().numpy() for part in (fusion.scale, fusion.shift))
-        rows.append(z * scale + shift)
-    return np.stack(rows, axis=1)
+    rows = read(fusion.read, [states[state] for state in STATES])
+    rows = [normalised(x) if fusion.read.project is None else x for x in rows]
+    return np.stack(rows, axis=1) * array(fusion.scale) + array(fusion.shift)
 
 
 def numpy_texts(fusion, x):
@@ -122,30 +93,6 @@ def test_each_token_of_a_token_task_is_a_routing_of_its_layers(k):
     fusion, states = made(k, per_token=True), inputs()
     wanted = [numpy_routing(fusion.first, x)[0][:, 0] for x in numpy_inputs(fusion, states)]
     np.testing.assert_allclose(fusion(states, LENGTHS).detach().numpy(), wanted, atol=2e-5)
-
-
-def counted(d, m, h, n=None):
-    """The parameters of one routing, part by part."""
-    rows = n or 1
-    beta = 2 * n * m if n else 2 * (d * m + m)
-    return rows * (d + 1) + m * d + d * h + m * h + h * d + 2 * m * d + 2 * rows * m + beta
-
-
-def test_parameters_are_counted_exactly_and_all_layers_are_held_at_use():
-    def of(shape, **settings):
-        model = FusionModel(trial_config(fusion="routing", **settings), shape)
-        return model.n_parameters(), model.kept_at_use()
-
-    words = made_shape("token", 9, layers=6, width=384)
-    assert of(words, own_width=True) == (2 * 6 * 384 + counted(384, 9, 1), 6 * 384)
-    assert of(words, k=64) == (6 * 384 * 64 + 2 * 6 * 64 + counted(64, 9, 1), 6 * 64)
-    # CoLA on MiniLM: layer scales and shifts 4608, the routing 385 + 768 + 384 + 2 + 384 + 768 + 768 + 4 + 1540
-    assert of(made_shape(n_outputs=2, layers=6, width=384), own_width=True)[0] == 4608 + 5003
-    # The published classifier, of RoBERTa-large's 25 hidden states: three routings through 64 vectors of 1024.
-    large = made_shape(n_outputs=2, layers=24, width=1024)
-    published, _ = of(large, own_width=True, hidden_vectors=64, hidden_states="with-embeddings")
-    parts = [counted(1024, 64, 1024), counted(1024, 64, 1024, 64), counted(1024, 2, 1, 64)]
-    assert published == 2 * 25 * 1024 + sum(parts)
 
 
 @pytest.mark.parametrize("hidden", [0, 5], ids=["straight", "through hidden vectors"])

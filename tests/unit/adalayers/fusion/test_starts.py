@@ -49,19 +49,6 @@ def test_concat_starts_as_one_linear_layer_over_all_states():
     assert float(starts.std()) == pytest.approx(bound / 3**0.5, rel=0.01)
 
 
-def test_a_layers_start_depends_on_no_other():
-    def start(numbers):
-        torch.manual_seed(0)
-        config = DWAttConfig(k=K, hidden_states=f"layers:{','.join(map(str, numbers))}")
-        made = config.build(made_shape(layers=9, width=WIDTH))
-        place = list(numbers).index(3)
-        own = (*made.values[place].parameters(), *made.projected.project[place].parameters())
-        return [made.embeddings[place], *own]
-
-    for a, b in zip(start([1, 2, 3]), start([0, 3, 7, 9]), strict=True):
-        assert torch.equal(a, b)
-
-
 def test_average_and_base_have_no_parameters_of_their_own():
     """Seed 003's baselines: the mean of the hidden states, and the last, as they are."""
     states = inputs()

@@ -24,7 +24,7 @@ def gradients(module, out, x, real):
     return torch.autograd.grad(out, [x, *module.parameters()], towards)
 
 
-@pytest.mark.parametrize("time", [1, 3, 17])
+@pytest.mark.parametrize("time", [1, 17])
 def test_attention_is_pytorchs(time):
     ours = SelfAttention(K, HEADS)
     theirs = nn.MultiheadAttention(K, HEADS, batch_first=True)
@@ -48,18 +48,9 @@ def test_an_encoder_layer_is_pytorchs():
     theirs.eval()
     a, b = ours(x, padding), theirs(x, src_key_padding_mask=padding)
     torch.testing.assert_close(a[~padding], b[~padding], atol=1e-5, rtol=1e-5)
-
-
-def test_attention_drops_out_while_it_trains_alone():
+    assert not torch.allclose(ours.train()(x, padding), a), "it drops out while it trains"
     attention = SelfAttention(K, HEADS, dropout=0.5)
-    x, padding = draw(6)
-
-    def run():
-        return attention(x, padding)
-
-    assert not torch.equal(run(), run())
-    attention.eval()
-    assert torch.equal(run(), run())
+    assert not torch.equal(attention(x, padding), attention(x, padding))
 
 
 @pytest.mark.parametrize("p", [0.1, 0.5])

@@ -18,19 +18,10 @@ def states(model, lengths, seed=0):
     return made_states(model.fusion.states, sum(lengths), model.shape.width, seed)
 
 
-def test_a_fixed_mix_counts_what_can_affect_its_output():
-    learned = FusionModel(LayerMixConfig(**SMALL), made_shape())
-    uniform = FusionModel(LayerMixConfig(mix="uniform", **SMALL), made_shape())
-    last = FusionModel(LayerMixConfig(mix="last", **SMALL), made_shape())
-    assert learned.n_parameters() - uniform.n_parameters() == 4
-    assert uniform.n_parameters() - last.n_parameters() == 3 * 12 * 8
-
-
 @pytest.mark.parametrize("kind", ["sequence", "token"])
 def test_a_linear_read_out_is_a_linear_layer(kind):
     """A sequence: gelu, mean over its tokens, linear; a token: linear."""
     model = FusionModel(LayerMixConfig(read_out="linear", k=8, heads=3), made_shape(kind)).eval()
-    assert model.n_parameters() == 4 * 12 * 8 + 4 + 8 * 3 + 3
     lengths = [3, 7, 5]
     given = states(model, lengths)
     with torch.no_grad():
@@ -58,20 +49,10 @@ def test_the_penalty_is_lambda_times_the_entropy_in_nats(changes, expected):
     assert penalty is None if expected is None else float(penalty.detach()) == pytest.approx(expected)
 
 
-def test_single_takes_a_hidden_state_by_its_number():
-    model = FusionModel(LayerMixConfig(mix="single", layer=2, **SMALL), made_shape())
-    assert model.fusion.live() == encoder(2)
-    embeddings = LayerMixConfig(mix="single", layer=0, hidden_states="with-embeddings", **SMALL)
-    assert FusionModel(embeddings, made_shape()).fusion.live() == encoder(0)
-
-
 def test_positions_are_sines_and_cosines():
-    table = sinusoidal_positions(6, 8).numpy()
-    for position in range(6):
-        for pair in range(4):
-            angle = position / 10000 ** (2 * pair / 8)
-            np.testing.assert_allclose(table[position, 2 * pair], math.sin(angle), atol=1e-5)
-            np.testing.assert_allclose(table[position, 2 * pair + 1], math.cos(angle), atol=1e-5)
+    angles = np.arange(6)[:, None] / 10000 ** (np.arange(4) / 4)
+    expected = np.stack([np.sin(angles), np.cos(angles)], axis=-1).reshape(6, 8)
+    np.testing.assert_allclose(sinusoidal_positions(6, 8).numpy(), expected, atol=1e-5)
 
 
 @pytest.mark.parametrize("kind", ["sequence", "token"])
@@ -91,31 +72,19 @@ def test_groups_of_like_lengths_change_nothing_but_the_padding(kind, monkeypatch
 
 
 @pytest.mark.parametrize(
-    "changes",
-    [
-        {"hidden_states": "with-embeddings"},
-        {"mix": "uniform"},
-        {"alpha": 64.0},
-        {"hidden_states": "layers:1,3"},
-    ],
-    ids=lambda changes: next(iter(changes)),
+    "changes", [{"hidden_states": "with-embeddings"}, {"mix": "uniform"}, {"hidden_states": "layers:1,3"}]
 )
 def test_arms_of_one_seed_start_alike_whatever_their_fusion_draws(changes):
+    torch.manual_seed(3)
+    expected = torch.rand(4)
+    torch.manual_seed(3)
     one, other = (FusionModel(LayerMixConfig(**SMALL, **c), made_shape(), seed=5) for c in ({}, changes))
+    assert torch.equal(torch.rand(4), expected), "a start moves no other stream"
     for a, b in zip(one.head.parameters(), other.head.parameters(), strict=True):
         assert torch.equal(a, b)
     shared = set(one.fusion.states) & set(other.fusion.states)
-    assert shared
-    for state in shared:
+    for state in [*shared, encoder(1)[0]]:
         left, right = (m.fusion.projections[m.fusion.states.index(state)].weight for m in (one, other))
         assert torch.equal(left, right)
     again = FusionModel(LayerMixConfig(**SMALL), made_shape(), seed=6)
     assert not torch.equal(again.head.classify.weight, one.head.classify.weight)
-
-
-def test_a_start_moves_no_other_stream():
-    torch.manual_seed(3)
-    expected = torch.rand(4)
-    torch.manual_seed(3)
-    FusionModel(LayerMixConfig(**SMALL), made_shape(), seed=5)
-    assert torch.equal(torch.rand(4), expected)

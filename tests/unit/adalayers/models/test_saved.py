@@ -63,31 +63,22 @@ def test_a_model_of_a_folder_of_local_copies_is_found_by_its_id(tmp_path):
         assert torch.equal(again, model.forward_batch(batch))
 
 
-def test_a_base_model_that_is_missing_is_named(source_of, tmp_path):
+def test_a_base_model_that_is_missing_another_one_or_not_named_is_refused(source_of, tmp_path):
     saved(source_of(), tmp_path, base_model="adapters")
     with pytest.raises(BadInput, match=r"wanted the base model 'bert' .*not found.*backbone=\.\.\."):
         adalayers.load(tmp_path)
-
-
-def test_another_base_model_is_refused(source_of, tmp_path):
-    saved(source_of(), tmp_path / "best", base_model="fine-tuned")
     other = tiny_backbone(tmp_path / "bert", width=16, heads=2, seed=1)
     with pytest.raises(BadInput, match=f"fingerprint {source_of().fingerprint}"):
-        adalayers.load(tmp_path / "best", backbone=str(other))
-
-
-def test_the_base_model_computes_as_it_did_in_the_study(source_of):
-    source = source_of()
-    data = token_data(source)
-    for dtype in ("float32", "bfloat16"):
-        backbone = replace(data.provenance.backbone, id=str(source.folder), revision=None, dtype=dtype)
-        assert base_model_source({"backbone": asdict(backbone)}, data.shape).dtype == dtype
-
-
-def test_parts_that_do_not_name_their_base_model_are_refused(source_of, tmp_path):
-    saved(source_of(), tmp_path, base_model="adapters")
+        adalayers.load(tmp_path, backbone=str(other))
     document = json.loads((tmp_path / CONFIG).read_text())
     del document["backbone"]
     (tmp_path / CONFIG).write_text(json.dumps(document))
     with pytest.raises(BadInput, match="does not say which one it was"):
         adalayers.load(tmp_path)
+
+
+def test_the_base_model_computes_as_it_did_in_the_study(source_of):
+    data = token_data(source_of())
+    for dtype in ("float32", "bfloat16"):
+        backbone = replace(data.provenance.backbone, id=str(source_of().folder), revision=None, dtype=dtype)
+        assert base_model_source({"backbone": asdict(backbone)}, data.shape).dtype == dtype

@@ -13,31 +13,13 @@ from adalayers.backbones import loading, sources, tokens
 from adalayers.features.features import StoredFeatures, stored
 from adalayers.fusion.layer_mix import LayerMixConfig
 from adalayers.training.members import Members
-from adalayers.training.trainer import Trainer, train
+from adalayers.training.trainer import Trainer
 from tests.helpers.made_data import made_data
-from tests.helpers.states import encoder
 from tests.helpers.studying import ROOT
 from tests.helpers.tiny import tiny_backbone
 
 pytestmark = pytest.mark.skipif(not torch.cuda.is_available(), reason="no GPU: its paths are not tested here")
 SMALL = {"k": 8, "heads": 2, "feedforward": 16, "batch_size": 16, "epochs": 12, "patience": 12, "lr": 3e-3}
-
-
-@pytest.mark.parametrize("kind", ["sequence", "token"])
-def test_training_learns_there_too(kind):
-    outcome = train(LayerMixConfig(**SMALL, alpha=8.0), made_data(kind), seed=0, test=True, device="cuda")
-    assert outcome.row["val/accuracy" if kind == "sequence" else "val/f1"] > 0.7
-
-
-def test_features_in_its_memory_and_copied_to_it_are_those_of_the_cpu(tmp_path):
-    source = sources.resolve(str(tiny_backbone(tmp_path / "model")))
-    encoded = tokens.encode(tokens.load_tokenizer(source), ["abba abc", "cab", "a bad cab"] * 5, 16)
-    copied = stored(tmp_path, source, encoded, lambda: loading.load(source))
-    resident, examples = StoredFeatures(copied.folder, resident=True), np.array([3, 0, 7])
-    expected = copied.read(examples, encoder(0, 2), torch.device("cpu"))
-    for features in (copied, resident):
-        for state, values in features.read(examples, encoder(0, 2), torch.device("cuda")).items():
-            assert torch.equal(values.cpu(), expected[state])
 
 
 @pytest.mark.filterwarnings("ignore:Synchronization debug mode is a prototype")
@@ -65,18 +47,21 @@ def test_a_step_waits_for_nothing(kind, settings):
 
 @pytest.mark.parametrize("family", ["bert", "gpt2", "t5"])
 def test_bfloat16_states_computed_there_are_those_of_the_cpu_but_for_rounding(tmp_path, family):
+    """In its memory, and copied to it."""
     source = sources.resolve(str(tiny_backbone(tmp_path / "model", family)))
     every = source.reads([state for stream in source.streams for state in stream.states()])
     half = dataclasses.replace(every, dtype="bfloat16")
     encoded = tokens.encode(tokens.load_tokenizer(source), ["abba abc", "cab", "a bad cab"] * 5, 16)
-    device, examples = torch.device("cuda"), np.arange(15)
-    found = stored(tmp_path, half, encoded, lambda: loading.load(half), device=device)
-    exact = stored(tmp_path, every, encoded, lambda: loading.load(every), device=torch.device("cpu"))
+    cpu, cuda, examples = torch.device("cpu"), torch.device("cuda"), np.array([3, 0, 7])
+    found = stored(tmp_path, half, encoded, lambda: loading.load(half), device=cuda)
+    exact = stored(tmp_path, every, encoded, lambda: loading.load(every), device=cpu)
     assert found.folder != exact.folder
-    expected = exact.read(examples, every.states, torch.device("cpu"))
-    for state, values in found.read(examples, half.states, torch.device("cpu")).items():
-        largest = float(expected[state].abs().max())
-        torch.testing.assert_close(values, expected[state], rtol=0, atol=0.1 * largest)
+    expected, copied = exact.read(examples, every.states, cpu), found.read(examples, half.states, cpu)
+    for features in (found, StoredFeatures(found.folder, resident=True)):
+        for state, values in features.read(examples, half.states, cuda).items():
+            assert torch.equal(values.cpu(), copied[state])
+            largest = float(expected[state].abs().max())
+            torch.testing.assert_close(copied[state], expected[state], rtol=0, atol=0.1 * largest)
 
 
 def test_four_trials_share_one(tmp_path):

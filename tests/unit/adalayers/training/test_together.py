@@ -8,19 +8,24 @@ import pandas as pd
 import pytest
 import torch
 
+from adalayers.backbones.backbone import Backbone
+from adalayers.backbones.loading import shared_backbone
 from adalayers.config import trial_config
+from adalayers.data.prepare import prepare
 from adalayers.models.several import FusionModels
+from adalayers.request import DataRequest
 from adalayers.storage.folder import Folder
 from adalayers.tensors import ragged
 from adalayers.training import members
 from adalayers.training.members import Members
-from adalayers.training.steps import SharedClock, in_turn
+from adalayers.training.steps import Request, SharedClock, in_turn
 from adalayers.training.together import Together
 from adalayers.training.trainer import Diverged, restored
 from tests.benchmarks import operations
-from tests.helpers.interrupting import Killed, killed_at
+from tests.helpers.interrupting import Killed, assert_same, killed_at
 from tests.helpers.made_data import MadeFeatures, made_data
 
+CPU = torch.device("cpu")
 SMALL = {"k": 8, "heads": 2, "feedforward": 16, "batch_size": 16, "epochs": 2, "lr": 3e-3, "dropout": 0.0}
 ALPHA_LAMBDA = [{"alpha": alpha, "entropy_weight": weight} for alpha in (1.0, 64.0) for weight in (0.0, 0.1)]
 SINGLE_LAYER = [{"mix": "uniform"}, {"mix": "last"}, *({"mix": "single", "layer": layer} for layer in (1, 2))]
@@ -37,9 +42,11 @@ def trained(arms, kind="sequence", *, several=None, data=None, folder=None, on_e
 
     def trial(number, arm):
         arm = {**SMALL, "seed": 1, **arm}
-        seed, config = arm.pop("seed"), trial_config(**arm)
+        seed = arm.pop("seed")
+        config = trial_config(**{name: value for name, value in arm.items() if value is not None})
         work = None if folder is None else Folder(folder / str(number))
-        trainer = restored(config, data, seed=seed, device=torch.device("cpu"), checkpoint=work)
+        trainer = restored(config, data, seed=seed, device=CPU, checkpoint=work)
+        trainer.clock = clock
         with contextlib.suppress(Diverged):
             outcomes[number] = yield from trainer.steps(on_evaluation, work, test=True)
 
@@ -83,16 +90,10 @@ def gpu(monkeypatch):
 
 
 @pytest.fixture
-def steps(monkeypatch):
+def steps():
     """How often a step was taken as one."""
-    counted, gradients = mock.Mock(), Members.gradients
-
-    def noted(self, *given):
-        counted(self)
-        return gradients(self, *given)
-
-    monkeypatch.setattr(Members, "gradients", noted)
-    return counted
+    with mock.patch.object(Members, "gradients", autospec=True, side_effect=Members.gradients) as counted:
+        yield counted
 
 
 @pytest.mark.parametrize(("kind", "optimiser"), [("sequence", "adam"), ("token", "adamw")])
@@ -213,6 +214,51 @@ def test_hidden_states_are_computed_in_their_own_type(monkeypatch):
     monkeypatch.setattr(MadeFeatures, "read", noted)
     trained(ARMS[:2], several=Together())
     assert reduced == {False}
+
+
+LIVE = [
+    {"alpha": 64.0, "cutoff": 0.2, "lr": 3e-2, "patience": 1, "epochs": 3},
+    {"mix": "single", "layer": 1, "projection_dropout": 0.2},
+    {"mix": "uniform", "epochs": 1},
+    {"fusion": "dwatt", "own_width": True, "read_out": "mean", "dropout": 0.3},
+    {"fusion": "head2toe", "k": None},
+]
+"""Among them some that stop early, read few layers, or train a second round."""
+
+
+def test_over_live_features_the_base_model_is_passed_once_for_all_and_the_time_is_shared(world):
+    """The same as alone, to rounding where mixes are computed as one, else bit for bit."""
+    request = DataRequest(str(world["backbone"]), str(world["dataset"]), train_examples=48, eval_examples=16)
+    data = prepare(request).data("live")
+    for split in data.splits.values():
+        split.features.shared = True
+        shared_backbone(split.features.source, CPU)  # loading passes a batch of its own, once
+
+    def passed(arms):
+        with mock.patch.object(Backbone, "forward", autospec=True, side_effect=Backbone.forward) as passes:
+            return trained(arms, data=data, several=Together()), passes.call_count
+
+    wall = SharedClock()
+    together, passes = passed(LIVE)
+    assert 0 < sum(outcome.row["seconds"] for outcome in together) <= wall()
+    alone = [passed([arm]) for arm in LIVE]
+    for arm, outcome, ((wanted,), _) in zip(LIVE, together, alone, strict=True):
+        assert_close(outcome, wanted)
+        if "fusion" in arm or "projection_dropout" in arm:
+            assert_same(outcome, wanted)
+    assert passes == max(of_one for _, of_one in alone), "a batch was passed more than once"
+
+
+def test_a_trial_that_is_behind_catches_up_before_the_others_go_on():
+    order = []
+
+    def trial(name, epochs):
+        for epoch in epochs:
+            order.append((name, epoch))
+            yield Request(epoch=epoch)
+
+    in_turn([trial("a", [1, 1, 2]), trial("b", [2, 2, 3])], SharedClock(), Together())
+    assert order == [("a", 1), ("b", 2), ("a", 1), ("a", 2), ("b", 2), ("b", 3)]
 
 
 @pytest.mark.parametrize("variant", ["", *operations.VARIANTS])

@@ -18,30 +18,24 @@ from tests.helpers.made_tokens import TopConfig, shape_of
 from tests.helpers.states import made_shape
 
 
-def test_an_adapter_is_a_bottleneck_with_a_skip_connection():
-    adapter = Adapter(5, 3)
-    with torch.no_grad():
-        for parameter in adapter.parameters():
-            parameter.copy_(torch.randn_like(parameter))
-        x = torch.randn(4, 2, 5)
-        inner = gelu(x @ adapter.down.weight.T + adapter.down.bias)
-        expected = x + inner @ adapter.up.weight.T + adapter.up.bias
-        torch.testing.assert_close(adapter(x), expected)
-
-
-def test_an_adapter_starts_near_the_identity():
+def test_an_adapter_is_a_bottleneck_with_a_skip_connection_near_the_identity_at_the_start():
     torch.manual_seed(0)
-    adapter = Adapter(256, 64)
+    adapter, x = Adapter(256, 64), torch.randn(10, 256)
     for linear in (adapter.down, adapter.up):
         assert not linear.bias.any()
         assert linear.weight.abs().max() <= 2 * START
         assert float(linear.weight.detach().std()) == pytest.approx(0.88 * START, rel=0.02)  # cut off at two
-    x = torch.randn(10, 256)
-    torch.testing.assert_close(adapter(x), x, atol=5e-4, rtol=0)
+    with torch.no_grad():
+        torch.testing.assert_close(adapter(x), x, atol=5e-4, rtol=0)
+        for parameter in adapter.parameters():
+            parameter.normal_(std=0.1)
+        inner = gelu(x @ adapter.down.weight.T + adapter.down.bias)
+        expected = x + inner @ adapter.up.weight.T + adapter.up.bias
+        torch.testing.assert_close(adapter(x), expected, atol=1e-4, rtol=1e-4)
 
 
 class Layer(nn.Module):
-    """A layer whose two places give what they are given, doubled."""
+    """A layer whose two places give what they are given."""
 
     def __init__(self):
         super().__init__()
@@ -53,45 +47,28 @@ class Layer(nn.Module):
 PLACES = LayerParts("one", "two", ())
 
 
-@pytest.mark.parametrize(
-    ("sharing", "names"),
-    [
-        ("none", [f"{n:02d}_{place}" for n in range(2, 8) for place in ("attention", "feedforward")]),
-        ("layer", ["02", "03", "04", "05", "06", "07"]),
-        ("three", ["01-03", "04-06", "07-09"]),
-    ],
-)
-def test_places_share_adapters(sharing, names):
+THREES = {2: "01-03", 3: "01-03", 4: "04-06", 5: "04-06", 6: "04-06", 7: "07-09"}
+
+
+@pytest.mark.parametrize(("sharing", "adapters"), [("none", 12), ("layer", 6), ("three", 3)])
+def test_places_share_adapters(sharing, adapters):
     layers = {number: Layer() for number in range(2, 8)}
-    adapters = Adapters(layers, PLACES, inner=4, width=2, sharing=sharing, seed=0)
-    assert list(adapters.by_place) == names
-    assert adapters.layers == tuple(range(2, 8))
-    x, used = torch.randn(3, 4), {}
-    for name, adapter in adapters.by_place.items():
-        adapter.register_forward_hook(lambda *_, name=name: used.setdefault(name, []).append(at))
+    made, x = Adapters(layers, PLACES, inner=4, width=2, sharing=sharing, seed=0), torch.randn(3, 4)
+    assert made.layers == tuple(range(2, 8))
+    assert len(made.by_place) == adapters
+    assert made.acting == 12 * (2 * 4 * 2 + 4 + 2)
     for number, layer in layers.items():
-        for at in ((number, "attention"), (number, "feedforward")):
-            (layer.one if at[1] == "attention" else layer.two)(x)
-    every = [(number, place) for number in layers for place in ("attention", "feedforward")]
-    assert [place for places in used.values() for place in places] == every
-    assert {name: len(places) for name, places in used.items()} == {
-        "none": dict.fromkeys(names, 1),
-        "layer": dict.fromkeys(names, 2),
-        "three": {"01-03": 4, "04-06": 6, "07-09": 2},
-    }[sharing]
-
-
-def test_a_start_depends_on_the_place_alone():
-    def start(*numbers, seed=0):
-        layers = {n: Layer() for n in numbers}
-        made = Adapters(layers, PLACES, inner=4, width=2, sharing="layer", seed=seed)
-        return {name: adapter.down.weight for name, adapter in made.by_place.items()}
-
-    torch.manual_seed(1)
-    all_layers, some = start(1, 2, 3), start(3)
-    assert torch.equal(all_layers["03"], some["03"])
-    assert not torch.equal(all_layers["02"], all_layers["03"])
-    assert not torch.equal(some["03"], start(3, seed=1)["03"])
+        for place, module in (("attention", layer.one), ("feedforward", layer.two)):
+            names = {"none": f"{number:02d}_{place}", "layer": f"{number:02d}", "three": THREES[number]}
+            assert torch.equal(module(x), made.by_place[names[sharing]](x))
+    # A start depends on the place and the seed alone.
+    one, other = (
+        Adapters({7: Layer()}, PLACES, inner=4, width=2, sharing=sharing, seed=seed) for seed in (0, 1)
+    )
+    starts = [[*each.by_place.values()][-1].down.weight for each in (made, one, other)]
+    assert torch.equal(starts[0], starts[1])
+    assert not torch.equal(starts[0], starts[2])
+    assert adapters == len({tuple(each.down.weight.flatten().tolist()) for each in made.by_place.values()})
 
 
 @functools.cache
@@ -112,11 +89,8 @@ LAST_CLASSIFIER = 768 * 2 + 2
     [
         ({"adapter_sharing": "layer"}, 1_189_632),
         ({"adapter_sharing": "three"}, 396_544),
-        ({"adapter_sharing": "layer", "adapter_norms": True}, 1_226_496),
         ({"adapter_sharing": "three", "adapter_norms": True}, 433_408),
         ({"adapter_sharing": "none"}, 2_379_264),
-        ({"adapter_sharing": "none", "adapter_norms": True}, 2_379_264 + 36_864),
-        ({"adapter_sharing": "none", "classifier_layers": 2}, 2_379_264 + 590_592),
         ({"adapter_sharing": "none", "adapter_norms": True, "classifier_layers": 2}, 3_006_720),
     ],
     ids=str,

@@ -21,19 +21,24 @@ def frozen_states(backbone, ids, lengths):
 
 @pytest.mark.parametrize("family", FAMILIES)
 def test_hidden_states_are_the_backbones_however_they_are_padded(family, backbone_of, monkeypatch):
+    """And no layer beyond the deepest state is run or kept, but the one that it enters."""
     backbone, batch = backbone_of(family), made_tokens(3, 4, 9)
     expected = frozen_states(backbone, batch.input_ids, batch.lengths.tolist())
     every = backbone.stream.states()
-    for states in (every, every[-1:], encoder(2), encoder(0), encoder(1, 3)):
-        base = Base(backbone).eval()
-        base.cut(max(state.number for state in states))
-        for most in (0, 4, 10_000):
+    for states in (every, every[-1:], encoder(0), encoder(1, 2)):
+        base, ran, deepest = Base(backbone).eval(), set(), max(state.number for state in states)
+        for number, layer in enumerate(base.layers, start=1):
+            layer.register_forward_hook(lambda *_, ran=ran, number=number: ran.add(number))
+        for most in (0, 10_000):
             monkeypatch.setattr("adalayers.models.trainable_base.base.PASS_TOKENS", most)
             with torch.no_grad():
                 given = base(batch.input_ids, batch.lengths, states)
             assert list(given) == states
             for state, value in given.items():
                 torch.testing.assert_close(value, expected[state], atol=2e-5, rtol=1e-5)
+            assert ran == {*range(1, deepest + 1)}
+            base.cut(deepest)
+        assert len(base.layers) == min(deepest + 1, len(every) - 1)
 
 
 def test_the_last_state_before_the_final_norm_is_another_one(backbone_of):
@@ -44,19 +49,3 @@ def test_the_last_state_before_the_final_norm_is_another_one(backbone_of):
     for state in (behind, before):
         alone = base(batch.input_ids, batch.lengths, [state])
         assert torch.equal(alone[state], given[state])
-
-
-@pytest.mark.parametrize("family", ["bert", "bart", "t5"])
-def test_no_layer_beyond_the_deepest_state_is_run_or_kept(family, backbone_of):
-    base, batch, ran = Base(backbone_of(family)).eval(), made_tokens(5), []
-    for number, layer in enumerate(base.layers, start=1):
-        layer.register_forward_hook(lambda *_, number=number: ran.append(number))
-    base(batch.input_ids, batch.lengths, encoder(2))
-    assert ran == [1, 2]
-    base.cut(2)
-    assert (
-        len(base.layers) == 3
-    )  # what enters the third is the second's output, behind whatever follows a layer
-    ran.clear()
-    base(batch.input_ids, batch.lengths, encoder(0, 2))
-    assert ran == [1, 2]
