@@ -93,11 +93,7 @@ REFUSED = [
     ({"fusion": "layer-set", "read_out": "attention"}, 3, "read_out to be mean with fusion=layer-set"),
     ({"fusion": "dwatt", "attends": "texts"}, 3, "attends to be tokens but for whole texts"),
     ({"fusion": "extra-layers", "added_layers": 0}, 3, "added_layers"),
-    (
-        {"fusion": "extra-layers", "k": 12, "read_out": "linear"},
-        3,
-        "heads to be a divisor of the layers' width, 12",
-    ),
+    ({"fusion": "extra-layers", "k": 12, "read_out": "linear"}, 3, "divisor of the layers' width, 12"),
 ]
 
 

@@ -1,10 +1,15 @@
-"""The heads' own attention, encoder layer and dropout against PyTorch's."""
+"""The heads' own attention, encoder layer and dropout against PyTorch's; how a text is pooled and a word is read."""
+
+import dataclasses
 
 import pytest
 import torch
 from torch import nn
 
-from adalayers.models.heads import EncoderLayer
+from adalayers.errors import BadInput
+from adalayers.fusion.layer_mix import LayerMixConfig
+from adalayers.models.heads import EncoderLayer, PooledHead, build_head
+from adalayers.states import Shape, Stream
 from adalayers.tensors.attention import SelfAttention
 from adalayers.tensors.dropout import Dropout
 
@@ -66,3 +71,47 @@ def test_dropout_drops_a_share_p_and_keeps_the_mean(p):
     assert torch.equal(x.grad, out.detach()), "the gradient passes through what was kept"
     neighbours = torch.corrcoef(torch.stack([(out[:-1] == 0).float(), (out[1:] == 0).float()]))[0, 1]
     assert abs(float(neighbours)) < 5 / len(x) ** 0.5, "elements of one random number are not independent"
+
+
+ENCODER, DECODER = Stream("encoder", 4), Stream("decoder", 4)
+TEXTS = Shape("sequence", 2, (ENCODER,), 16, "bert")
+WORDS = dataclasses.replace(TEXTS, head="token")
+CAUSAL = dataclasses.replace(WORDS, streams=(DECODER,), family="gpt2")
+
+
+@pytest.mark.parametrize(
+    ("pooling", "expected"), [("first-token", [1.0, 5.0]), ("last-token", [3.0, 5.0]), ("mean", [2.0, 5.0])]
+)
+@pytest.mark.parametrize("filled", [0.0, 1e6])
+def test_what_is_pooled_and_never_padding(pooling, expected, filled):
+    states = torch.tensor([[1.0, 2.0, 3.0], [5.0, filled, filled]]).unsqueeze(2)
+    padding = torch.tensor([[False, False, False], [False, True, True]])
+    head = PooledHead(1, 1, pooling=pooling, dropout=0.0)
+    assert head.read(states, padding).flatten().tolist() == expected
+    assert head.read(states[:1]).flatten().tolist() == expected[:1]
+
+
+def test_a_read_out_is_a_head_and_an_identity_of_its_own():
+    ids = set()
+    for read_out in ("attention", "linear", "mean", "first-token", "last-token"):
+        config = LayerMixConfig(read_out=read_out, k=16)
+        head = build_head(config, TEXTS, 16)
+        assert head(torch.randn(2, 3, 16)).shape == (2, 2)
+        ids.add(str(config.identity(TEXTS)))
+    assert len(ids) == 5
+    for read_out in ("mean", "last-token"):
+        with pytest.raises(BadInput, match=f"for {read_out} is for sequences"):
+            LayerMixConfig(read_out=read_out).check(WORDS)
+
+
+def test_the_word_position_renames_no_trial_of_an_encoder_and_is_the_last_of_a_decoder():
+    default = LayerMixConfig()
+    assert "word_position" not in default.identity(WORDS)
+    assert default.identity(WORDS) == LayerMixConfig(word_position="first-token").identity(WORDS)
+    assert default.used(WORDS)["word_position"] == "first-token"
+    assert LayerMixConfig(word_position="last-token").identity(WORDS)["word_position"] == "last-token"
+    assert default.identity(CAUSAL)["word_position"] == "last-token"
+    first = LayerMixConfig(word_position="first-token")
+    assert "word_position" not in first.identity(CAUSAL)
+    assert first.identity(CAUSAL) != default.identity(CAUSAL)
+    assert "word_position" not in LayerMixConfig(word_position="last-token").used(TEXTS)

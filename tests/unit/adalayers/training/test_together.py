@@ -99,9 +99,7 @@ def steps():
 @pytest.mark.parametrize(("kind", "optimiser"), [("sequence", "adam"), ("token", "adamw")])
 def test_all_arms_in_double_precision_equal_the_trials_alone(kind, optimiser, double, steps):
     assert_as_alone([{**arm, "optimiser": optimiser} for arm in ARMS], kind, 1e-9, steps=steps)
-    assert steps.call_count == 4 * 16, (
-        "two epochs of 8 steps, of those that mix all states, and of each layer"
-    )
+    assert steps.call_count == 4 * 16, "two epochs of 8, of those that mix all states, and of each layer"
     assert steps.call_args.args[0].model is not None
 
 

@@ -34,14 +34,9 @@ def test_an_adapter_is_a_bottleneck_with_a_skip_connection_near_the_identity_at_
         torch.testing.assert_close(adapter(x), expected, atol=1e-4, rtol=1e-4)
 
 
-class Layer(nn.Module):
+def layer():
     """A layer whose two places give what they are given."""
-
-    def __init__(self):
-        super().__init__()
-        self.one, self.two = (nn.Linear(4, 4, bias=False) for _ in range(2))
-        for linear in (self.one, self.two):
-            nn.init.eye_(linear.weight)
+    return nn.ModuleDict({"one": nn.Identity(), "two": nn.Identity()})
 
 
 PLACES = LayerParts("one", "two", ())
@@ -52,18 +47,18 @@ THREES = {2: "01-03", 3: "01-03", 4: "04-06", 5: "04-06", 6: "04-06", 7: "07-09"
 
 @pytest.mark.parametrize(("sharing", "adapters"), [("none", 12), ("layer", 6), ("three", 3)])
 def test_places_share_adapters(sharing, adapters):
-    layers = {number: Layer() for number in range(2, 8)}
+    layers = {number: layer() for number in range(2, 8)}
     made, x = Adapters(layers, PLACES, inner=4, width=2, sharing=sharing, seed=0), torch.randn(3, 4)
     assert made.layers == tuple(range(2, 8))
     assert len(made.by_place) == adapters
     assert made.acting == 12 * (2 * 4 * 2 + 4 + 2)
-    for number, layer in layers.items():
-        for place, module in (("attention", layer.one), ("feedforward", layer.two)):
+    for number, own in layers.items():
+        for place, module in (("attention", own["one"]), ("feedforward", own["two"])):
             names = {"none": f"{number:02d}_{place}", "layer": f"{number:02d}", "three": THREES[number]}
             assert torch.equal(module(x), made.by_place[names[sharing]](x))
     # A start depends on the place and the seed alone.
     one, other = (
-        Adapters({7: Layer()}, PLACES, inner=4, width=2, sharing=sharing, seed=seed) for seed in (0, 1)
+        Adapters({7: layer()}, PLACES, inner=4, width=2, sharing=sharing, seed=seed) for seed in (0, 1)
     )
     starts = [[*each.by_place.values()][-1].down.weight for each in (made, one, other)]
     assert torch.equal(starts[0], starts[1])
