@@ -215,7 +215,7 @@ def test_hidden_states_are_computed_in_their_own_type(monkeypatch):
 
 
 LIVE = [
-    {"alpha": 64.0, "cutoff": 0.2, "lr": 3e-2, "patience": 1, "epochs": 3},
+    {"alpha": 64.0, "cutoff": 0.2, "lr": 3e-2, "patience": 1, "dropout": 0.3},
     {"mix": "single", "layer": 1, "projection_dropout": 0.2},
     {"mix": "uniform", "epochs": 1},
     {"fusion": "dwatt", "own_width": True, "read_out": "mean", "dropout": 0.3},
@@ -233,6 +233,7 @@ def test_over_live_features_the_base_model_is_passed_once_for_all_and_the_time_i
         shared_backbone(split.features.source, CPU)  # loading passes a batch of its own, once
 
     def passed(arms):
+        arms = [{"epochs": 3, **arm} for arm in arms]
         with mock.patch.object(Backbone, "forward", autospec=True, side_effect=Backbone.forward) as passes:
             return trained(arms, data=data, several=Together()), passes.call_count
 
