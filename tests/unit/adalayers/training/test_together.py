@@ -227,15 +227,16 @@ LIVE = [
 def test_over_live_features_the_base_model_is_passed_once_for_all_and_the_time_is_shared(world):
     """The same as alone, to rounding where mixes are computed as one, else bit for bit."""
     request = DataRequest(str(world["backbone"]), str(world["dataset"]), train_examples=48, eval_examples=16)
-    data = prepare(request).data("live")
-    for split in data.splits.values():
-        split.features.shared = True
-        shared_backbone(split.features.source, CPU)  # loading passes a batch of its own, once
+    prepared = prepare(request)
 
     def passed(arms):
-        arms = [{"epochs": 3, **arm} for arm in arms]
+        data = prepared.data("live")
+        for split in data.splits.values():
+            split.features.shared = True
+            shared_backbone(split.features.source, CPU)  # loading passes a batch of its own, once
         with mock.patch.object(Backbone, "forward", autospec=True, side_effect=Backbone.forward) as passes:
-            return trained(arms, data=data, several=Together()), passes.call_count
+            outcomes = trained([{"epochs": 3, **arm} for arm in arms], data=data, several=Together())
+        return outcomes, passes.call_count
 
     wall = SharedClock()
     together, passes = passed(LIVE)
