@@ -16,7 +16,7 @@ from adalayers.models.several import FusionModels
 from adalayers.request import DataRequest
 from adalayers.storage.folder import Folder
 from adalayers.tensors import ragged
-from adalayers.training import members
+from adalayers.training import members, plan
 from adalayers.training.members import Members
 from adalayers.training.steps import Request, SharedClock, in_turn
 from adalayers.training.together import Together
@@ -114,7 +114,10 @@ def test_each_members_rate_is_halved_at_its_own_time(double, steps):
 def test_counted_dropout_is_the_same_alone_as_in_a_group_of_several_seeds(double, gpu, steps):
     drops = {"dropout": 0.3, "projection_dropout": 0.2}
     arms = [{**arm, **drops, "seed": seed} for arm in (ARMS[1], ARMS[4]) for seed in (1, 2)]
-    assert assert_as_alone(arms, "token", 1e-9, steps=steps) == {4}
+    with mock.patch.object(plan, "row_keys", side_effect=plan.row_keys) as keys:
+        assert assert_as_alone(arms, "token", 1e-9, steps=steps) == {4}
+    by = {call.args[0] for call in keys.call_args_list}
+    assert by == {(seed, 1 + step // 8, step) for seed in (1, 2) for step in range(16)}
 
 
 @pytest.mark.parametrize("kind", ["sequence", "token"])
