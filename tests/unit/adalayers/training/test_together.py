@@ -18,7 +18,7 @@ from adalayers.storage.folder import Folder
 from adalayers.tensors import ragged
 from adalayers.training import members, plan
 from adalayers.training.members import Members
-from adalayers.training.steps import Request, SharedClock, in_turn
+from adalayers.training.steps import SharedClock, in_turn
 from adalayers.training.together import Together
 from adalayers.training.trainer import Diverged, restored
 from tests.benchmarks import operations
@@ -250,18 +250,6 @@ def test_over_live_features_the_base_model_is_passed_once_for_all_and_the_time_i
         if "fusion" in arm or "projection_dropout" in arm:
             assert_same(outcome, wanted)
     assert passes == max(of_one for _, of_one in alone), "a batch was passed more than once"
-
-
-def test_a_trial_that_is_behind_catches_up_before_the_others_go_on():
-    order = []
-
-    def trial(name, epochs):
-        for epoch in epochs:
-            order.append((name, epoch))
-            yield Request(epoch=epoch)
-
-    in_turn([trial("a", [1, 1, 2]), trial("b", [2, 2, 3])], SharedClock(), Together())
-    assert order == [("a", 1), ("b", 2), ("a", 1), ("a", 2), ("b", 2), ("b", 3)]
 
 
 @pytest.mark.parametrize("variant", ["", *operations.VARIANTS])
