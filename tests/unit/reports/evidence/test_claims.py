@@ -267,8 +267,12 @@ def test_speed_is_steps_to_a_score_that_all_trials_of_both_sides_reach():
     table = trials(noise(7, ("control", "a")))
     made = analysed(("control", "a"), 7)
     whole = contrasts(table, speeds(table), PAIR, made, PLANNED)[-1]
-    reached = np.ceil(19 * (1.5 + np.arange(1, 8) / 100)) * 10
+    times = 1.5 + np.arange(1, 8) / 100
+    reached = np.ceil(19 * times) * 10
     assert (whole.verdict, whole.difference) == ("higher", pytest.approx(reached.mean() - 190))
+    # Of the gain over a trivial score of 0.5: at 0.975.
+    gained = contrasts(table, speeds(table, baseline=0.5), PAIR, made, PLANNED)[-1]
+    assert gained.difference == pytest.approx((np.ceil(19.5 * times) * 10).mean() - 200)
     # Of half the gain: the control is there after half of its steps, however much more it gains later.
     half = contrasts(table, speeds(table, a=0.5), PAIR, made, PLANNED)[-1]
     assert half.difference == pytest.approx(reached.mean() - 100)
