@@ -1,6 +1,5 @@
 """Which flags make a study this one, and what a results folder says of it."""
 
-import dataclasses
 from dataclasses import replace
 
 import numpy as np
@@ -26,6 +25,7 @@ from adalayers.study import Design, Study, trial_id
 from adalayers.tasks import metrics
 
 STUDY = Study(name="made", question="Why?", design=Design(arms=lambda setting: ([], [])))
+WAYS_OUT = ".*--label.*--fresh"
 
 
 def flags_of(world, *argv):
@@ -33,31 +33,33 @@ def flags_of(world, *argv):
 
 
 @pytest.fixture(scope="module")
-def of(world):
+def prepared(world):
+    return prepare(flags_of(world).requests[0])
+
+
+@pytest.fixture(scope="module")
+def of(world, prepared):
     """Return what makes a study, for some flags."""
-    prepared = prepare(flags_of(world).requests[0])
-    provenance = prepared.provenance
 
     def makes(*argv):
         flags = flags_of(world, *argv)
         (request,) = flags.requests
-        return asked(flags, dataclasses.replace(prepared, request=request)), provenance
+        return asked(flags, replace(prepared, request=request)), prepared.provenance
 
     return makes
 
 
-def asked_for(request, provenance, **changed):
-    """Return the `study.json` of a study that was asked for."""
+@pytest.fixture
+def folder(tmp_path):
+    return Folder(tmp_path / "study")
+
+
+def write(folder, request, provenance, **changed):
+    """Write the `study.json` of a study that was asked for."""
     backbone, dataset = (vars(of) for of in (provenance.backbone, provenance.dataset))
     environment = EnvironmentRecord(backbone=BackboneRecord(**backbone), dataset=DatasetRecord(**dataset))
-    return StudyFile(id="it", request=request, environment=environment, **changed).as_json()
-
-
-def folder_with(tmp_path, made):
-    """Write a folder of a study that was asked for."""
-    folder = Folder(tmp_path / "study")
-    folder.write_json(FILE, asked_for(*made))
-    return folder
+    made = StudyFile(id="it", request=request, environment=environment, **changed)
+    folder.write_json(FILE, made.as_json())
 
 
 def test_an_empty_folder_starts_a_study_of_its_own(tmp_path, of):
@@ -72,26 +74,27 @@ OTHERS = "metric=accuracy seed=1 search=grid scheduler=fifo epochs=3 max-length=
 @pytest.mark.parametrize(
     "typed", [*OTHERS.split(), "precision=float32", "eval-examples=9", "test-examples=9", "set=k=8"]
 )
-def test_another_value_is_another_study(tmp_path, of, typed):
+def test_another_value_is_another_study(folder, of, typed):
     argv, name = [f"--{typed}"], typed.partition("=")[0].replace("-", "_")
-    folder = folder_with(tmp_path, of())
-    with pytest.raises(BadInput, match=f"with {name} = .*holds one with {name} = ") as refused:
+    write(folder, *of())
+    with pytest.raises(BadInput, match=f"with {name} = .*holds one with {name} = {WAYS_OUT}"):
         opened(folder, *of(*argv))
-    assert "--label" in str(refused.value)
-    assert opened(folder_with(tmp_path, of(*argv)), *of(*argv)).id == "it"
+    write(folder, *of(*argv))
+    assert opened(folder, *of(*argv)).id == "it"
 
 
-def test_what_changes_no_number_makes_no_other_study(of):
-    size = ["--trials", "3", "--seeds", "9", "--max-hours", "2"]
+def test_what_changes_no_number_makes_no_other_study(folder, of):
+    size = ["--trials", "3", "--seeds", "9", "--max-hours", "2", "--tracking-uri", "none"]
     resources = ["--features", "live", "--max-concurrent", "1", "--cpus-per-trial", "0.5"]
-    (changed, provenance), (request, _) = of(*size, *resources, "--tracking-uri", "none"), of()
-    of_data = provenance.backbone, provenance.dataset
-    assert changed.identity(*of_data) == request.identity(*of_data)
+    write(folder, *of())
+    assert opened(folder, *of(*size, *resources)).id == "it"
 
 
-@pytest.fixture(scope="module")
-def prepared(world):
-    return prepare(flags_of(world).requests[0])
+def test_a_copy_of_another_study_is_another_study(tmp_path, of):
+    folder = Folder(tmp_path / "cutoff" / "tiny-echo")
+    write(folder, *of(), study="alpha_lambda")
+    with pytest.raises(BadInput, match=r"with study = cutoff, .* holds one with study = alpha_lambda"):
+        opened(folder, *of())
 
 
 def row_of(prepared, **changed):
@@ -103,101 +106,78 @@ def row_of(prepared, **changed):
     return {**row, **settings, **changed}
 
 
-def check(tmp_path, prepared, row, k=8):
-    folder = Folder(tmp_path)
+def check(folder, prepared, row, k=8):
     write_trials(folder, [row])
     check_rows(folder, StudyFile(), prepared, {"mix": [LayerMixConfig(k=k, heads=2)]})
 
 
-def test_a_copy_of_another_study_is_another_study(tmp_path, of):
-    folder = Folder(tmp_path / "cutoff").child("tiny-echo")
-    folder.write_json(FILE, asked_for(*of(), study="alpha_lambda"))
-    with pytest.raises(BadInput, match=r"with study = cutoff, .* holds one with study = alpha_lambda"):
-        opened(folder, *of())
-
-
-def test_rows_of_what_is_read_now_are_gone_on_with(tmp_path, prepared):
-    check_rows(Folder(tmp_path), StudyFile(), prepared, {})
-    check(tmp_path, prepared, row_of(prepared))
-    check(tmp_path, prepared, row_of(prepared, arm="found by a search", draw=1))
+def test_rows_of_what_is_read_now_are_gone_on_with(folder, prepared):
+    check_rows(folder, StudyFile(), prepared, {})
+    check(folder, prepared, row_of(prepared))
+    check(folder, prepared, row_of(prepared, arm="found by a search", draw=1))
     former = row_of(prepared)
     del former["config/lr"]  # of a time before it could be set
-    check(tmp_path, prepared, former)
+    check(folder, prepared, former)
 
 
 @pytest.mark.parametrize(
-    ("change", "why"),
+    ("change", "k", "why"),
     [
-        ({"config/k": 16}, "something else, or was edited"),
-        ({"config/dropout": 0.25}, "something else, or was edited"),
-        ({"seed": 2}, "something else, or was edited"),
-        ({"fusion": "no-such"}, "unknown fusion"),
-        ({"config/k": "x"}, "a whole number"),
-        ({"trial_id": "t000000000000"}, "something else, or was edited"),
+        ({"config/k": 16}, 8, "something else, or was edited"),
+        ({"seed": 2}, 8, "something else, or was edited"),
+        ({"trial_id": "t000000000000"}, 8, "something else, or was edited"),
+        ({"fusion": "no-such"}, 8, "unknown fusion"),
+        ({"config/k": "x"}, 8, "a whole number"),
+        # Else one page has two rows of one arm and seed.
+        ({}, 16, "arm mix, seed 1, with other settings than this arm has now"),
     ],
     ids=str,
 )
-def test_a_row_that_is_not_what_its_id_says_is_refused(tmp_path, prepared, change, why):
-    with pytest.raises(BadInput, match=f"trials.csv is of .*{why}.*--label.*--fresh"):
-        check(tmp_path, prepared, row_of(prepared, **change))
+def test_a_row_that_is_not_what_its_id_says_or_its_arm_has_is_refused(folder, prepared, change, k, why):
+    with pytest.raises(BadInput, match=f"trials.csv is of .*{why}{WAYS_OUT}"):
+        check(folder, prepared, row_of(prepared, **change), k)
 
 
-def test_rows_of_other_splits_labels_weights_or_precision_are_refused(tmp_path, prepared, of):
+def test_rows_of_other_splits_labels_weights_or_precision_are_refused(folder, prepared):
     """Whatever an id is made of: the study's own record says what it was, where it knows."""
     task, encoded, five = prepared.task, prepared.encoded, np.arange(5)
     fewer = replace(task, splits={**task.splits, "test": task.splits["test"].take(five)})
-    named = replace(task, label_names=("yes", "no"))
-    float32 = replace(prepared.request, precision="float32")
-    others = {
-        "examples of test, now 5": {
-            "task": fewer,
-            "encoded": {**encoded, "test": encoded["test"].take(five)},
-        },
-        "the labels .*, now they are yes, no": {"task": named},
-        "something else": {"request": float32},
-        "something else, or": {"source": replace(prepared.source, dtype="bfloat16")},
-    }
-    write_trials(Folder(tmp_path), [row_of(prepared)])
-    dataset = DatasetRecord(
-        labels=task.label_names, examples={name: len(split) for name, split in task.splits.items()}
-    )
+    of_fewer = {"task": fewer, "encoded": {**encoded, "test": encoded["test"].take(five)}}
+    others = [
+        ("examples of test, now 5", of_fewer),
+        ("the labels .*, now they are yes, no", {"task": replace(task, label_names=("yes", "no"))}),
+        ("something else", {"request": replace(prepared.request, precision="float32")}),
+        ("something else, or", {"source": replace(prepared.source, dtype="bfloat16")}),
+    ]
+    write_trials(folder, [row_of(prepared)])
+    examples = {name: len(split) for name, split in task.splits.items()}
+    dataset = DatasetRecord(labels=task.label_names, examples=examples)
     before = StudyFile(environment=EnvironmentRecord(dataset=dataset))
-    for why, other in others.items():
+    for why, other in others:
         with pytest.raises(BadInput, match=why):
-            check_rows(Folder(tmp_path), before, replace(prepared, **other), {})
-
-
-def test_an_arm_that_has_other_settings_now_is_refused(tmp_path, prepared):
-    """Else one page has two rows of one arm and seed."""
-    with pytest.raises(BadInput, match="arm mix, seed 1, with other settings than this arm has now"):
-        check(tmp_path, prepared, row_of(prepared), k=16)
-
-
-def test_trials_that_nothing_tells_of_are_refused(tmp_path, of):
-    """Else a run with another learning rate would be merged into them."""
-    folder = folder_with(tmp_path, of())
-    folder.write_bytes(TRIALS, b"trial_id\n")
-    folder.delete(FILE)
-    with pytest.raises(BadInput, match=r"wanted study\.json next to trials\.csv .*--label.*--fresh"):
-        opened(folder, *of())
+            check_rows(folder, before, replace(prepared, **other), {})
 
 
 @pytest.mark.parametrize(
-    "text", [b"", b'{"id": "it", "request": {"fla', b"[]", b"\0" * 64, b"{}", b'{"request": {"data": []}}']
+    ("name", "text", "said"),
+    [
+        (TRIALS, b"trial_id\n", r"wanted study\.json next to trials\.csv "),
+        (FILE, b'{"id": "it", "request": {"fla', r"could not read study\.json in .* lost;"),
+        (FILE, b"{}", r"could not read study\.json in .* lost;"),
+    ],
 )
-def test_a_damaged_study_file_is_named_with_what_is_lost_and_both_ways_out(tmp_path, of, text):
-    folder = Folder(tmp_path / "study")
-    folder.write_bytes(FILE, text)
-    with pytest.raises(BadInput, match=r"could not read study\.json in .* lost; .*--label.*--fresh"):
+def test_trials_that_nothing_tells_of_and_a_damaged_study_file_are_refused(folder, of, name, text, said):
+    """Else a run with another learning rate would be merged into them."""
+    folder.write_bytes(name, text)
+    with pytest.raises(BadInput, match=said + WAYS_OUT):
         opened(folder, *of())
 
 
-def test_the_smallest_effect_is_that_of_the_study_unless_it_is_new(tmp_path):
-    folder, new = Folder(tmp_path), new_study()
-    assert smallest_effect(folder, new, None, "accuracy") == metrics.smallest_effect("accuracy")
-    assert smallest_effect(folder, new, 0.5, "accuracy") == 0.5
+def test_the_smallest_effect_is_that_of_the_study_unless_it_is_new(folder):
     before = StudyFile(request=RequestRecord(smallest_effect=0.25))
-    assert smallest_effect(folder, before, None, "accuracy") == 0.25
+    own = metrics.smallest_effect("accuracy")
+    for study, wanted, effect in ((new_study(), None, own), (new_study(), 0.5, 0.5), (before, None, 0.25)):
+        assert smallest_effect(folder, study, wanted, "accuracy") == effect
     assert smallest_effect(folder, before, 0.25, "accuracy") == 0.25
     with pytest.raises(BadInput, match=r"smallest_effect = 0.5, .* smallest_effect = 0.25; keep both"):
         smallest_effect(folder, before, 0.5, "accuracy")

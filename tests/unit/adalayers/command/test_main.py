@@ -1,12 +1,18 @@
-"""The command that an interrupted study goes on with."""
+"""From the command line to a run: what ends it before the first trial, and the command that goes on with it."""
 
 import sys
+import time
 from types import SimpleNamespace
 
 import pytest
 
 from adalayers.command import cases, run
+from adalayers.command.cases import IN_A_JOB, _check_output
+from adalayers.command.flags import parse
 from adalayers.command.main import main
+from adalayers.command.run import _rates, _TimeIsUp
+from adalayers.errors import BadInput
+from adalayers.request import Resources
 from adalayers.storage.folder import Folder
 from tests.unit.adalayers.command.test_flags import STUDY
 
@@ -15,6 +21,7 @@ ARGV = ["--tracking-uri", "none", "--fresh", "--seeds", "3"]
 
 @pytest.fixture
 def earlier(tmp_path, monkeypatch):
+    """A study that is there, and one that is interrupted as it runs."""
     folder = Folder(tmp_path / "results")
     folder.write_json("study.json", {})
     of_study = SimpleNamespace(folder=folder)
@@ -28,17 +35,15 @@ def earlier(tmp_path, monkeypatch):
     return of_study
 
 
-def last_line(capsys):
-    return capsys.readouterr().err.splitlines()[-1]
-
-
-def test_a_study_that_set_another_aside_is_not_set_aside_by_the_command_that_continues_it(earlier, capsys):
-    assert main(STUDY, argv=ARGV) == 130
+def test_a_study_that_set_another_aside_is_not_set_aside_by_the_command_that_continues_it(
+    earlier, monkeypatch, capsys
+):
+    monkeypatch.setattr(sys, "argv", ["../my studies/made.py", *ARGV])
+    assert main(STUDY) == 130
     assert not earlier.folder.exists()
-    assert earlier.command == "python studies/made.py --tracking-uri none --seeds 3"
-    assert last_line(capsys) == (
-        "interrupted; continue with: python studies/made.py --tracking-uri none --seeds 3"
-    )
+    assert earlier.command == "python made.py --tracking-uri none --seeds 3"
+    again = "python '../my studies/made.py' --tracking-uri none --seeds 3"
+    assert capsys.readouterr().err.splitlines()[-1] == f"interrupted; continue with: {again}"
 
 
 def test_before_that_the_command_is_the_same(earlier, monkeypatch, capsys):
@@ -48,10 +53,52 @@ def test_before_that_the_command_is_the_same(earlier, monkeypatch, capsys):
     monkeypatch.setattr(cases, "cases", interrupted)
     assert main(STUDY, argv=ARGV) == 130
     assert earlier.folder.exists()
-    assert "--fresh" in last_line(capsys)
+    last = capsys.readouterr().err.splitlines()[-1]
+    assert last.endswith("continue with: python studies/made.py --tracking-uri none --fresh --seeds 3")
 
 
-def test_a_script_is_named_as_it_was_typed(earlier, monkeypatch, capsys):
-    monkeypatch.setattr(sys, "argv", ["../my studies/made.py", *ARGV])
-    assert main(STUDY) == 130
-    assert "continue with: python '../my studies/made.py' --tracking-uri" in last_line(capsys)
+@pytest.mark.parametrize(
+    ("settings", "cpus", "gpus", "fits"),
+    [
+        ({}, 16, 1, 1),
+        ({"max_concurrent": 8}, 2, 0, 2),
+        ({"max_concurrent": 8, "gpus_per_trial": 0.0625}, 16, 1, 8),
+        ({"gpus_per_trial": 0.25}, 16, 1, 4),
+        ({"gpus_per_trial": 0.0}, 16, 1, 16),
+        ({"cpus_per_trial": 0.5}, 2, 0, 4),
+        ({"gpus_per_trial": 2.0}, 16, 1, 0),
+    ],
+)
+def test_as_many_trials_run_at_a_time_as_all_resources_allow(settings, cpus, gpus, fits):
+    assert Resources(**settings).at_a_time(cpus=cpus, gpus=gpus) == fits
+
+
+def test_a_cluster_may_have_more_cpus_than_this_machine(monkeypatch):
+    def canonical(*_):
+        raise InterruptedError("reached")
+
+    monkeypatch.setattr(cases, "check_address", lambda address: None)
+    monkeypatch.setattr(cases.sources, "canonical", canonical)
+    flags = parse(STUDY, ["--cpus-per-trial", "4096", "--tracking-uri", "none"])
+    with pytest.raises(BadInput, match="--cpus-per-trial of at most"):
+        cases.cases(STUDY, flags)
+    monkeypatch.setenv("RAY_ADDRESS", "127.0.0.1:6379")
+    with pytest.raises(InterruptedError):
+        cases.cases(STUDY, flags)
+
+
+def test_computing_hidden_states_ends_when_the_time_is_up_but_not_at_its_very_end():
+    on_progress = _rates(time.monotonic() - 1)
+    with pytest.raises(_TimeIsUp):
+        on_progress("train", 1, 2)
+    on_progress("train", 2, 2)
+    _rates(time.monotonic() + 60)("train", 1, 2)
+
+
+def test_a_submitted_job_writes_nowhere_in_its_working_folder(tmp_path, monkeypatch):
+    _check_output("results")
+    monkeypatch.setenv(IN_A_JOB, "{}")
+    with pytest.raises(BadInput, match="wanted an absolute --output or a URI in a job"):
+        _check_output("results")
+    _check_output(str(tmp_path))
+    _check_output(f"file://{tmp_path}")

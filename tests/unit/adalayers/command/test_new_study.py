@@ -11,9 +11,13 @@ from tests.helpers.planning import planned, setting_of
 from tests.helpers.states import made_shape
 
 
-def test_a_new_study_is_planned_as_it_stands(tmp_path, monkeypatch, capsys):
+@pytest.fixture(autouse=True)
+def here(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     monkeypatch.syspath_prepend(tmp_path)
+
+
+def test_a_new_study_is_planned_as_it_stands(tmp_path, monkeypatch, capsys):
     assert main(["new-study", "mine"]) == 0
     assert "python mine.py --dry-run" in capsys.readouterr().out
     study = importlib.import_module("mine").STUDY
@@ -22,32 +26,25 @@ def test_a_new_study_is_planned_as_it_stands(tmp_path, monkeypatch, capsys):
     monkeypatch.setattr(sys, "argv", [str(tmp_path / "mine.py"), "--help"])
     assert run_study(study) == 0
     assert capsys.readouterr().out.startswith("usage: mine.py")
-    assert main(["new-study", "mine"]) == 2
-    assert main(["new-study", "Not-a-name"]) == 2
 
 
-def test_a_folder_that_takes_no_files_is_bad_input(tmp_path, monkeypatch, capsys):
+def test_a_name_that_would_hide_a_module_or_a_file_is_bad_input(tmp_path, capsys):
+    (tmp_path / "linked_space.py").symlink_to(tmp_path / "elsewhere.py")
+    for name, said in (
+        ("ray", "wanted a name that no module has, Python or a package has a 'ray'"),
+        ("reports", "has a 'reports'"),
+        ("Not-a-name", "small letters"),
+        ("linked", "linked_space.py is there"),  # a dangling link is not written through
+    ):
+        assert main(["new-study", name]) == 2
+        assert said in capsys.readouterr().err
+    assert [path.name for path in tmp_path.iterdir()] == ["linked_space.py"]
+
+
+def test_a_folder_that_takes_no_files_is_bad_input(monkeypatch, capsys):
     def refuse(*given, **more):
         raise PermissionError(13, "Permission denied")
 
-    monkeypatch.chdir(tmp_path)
     monkeypatch.setattr("pathlib.Path.open", refuse)
     assert main(["new-study", "another"]) == 2
     assert "failed (Permission denied)" in capsys.readouterr().err
-
-
-@pytest.mark.parametrize("name", ["ray", "torch", "random", "datasets", "reports", "adalayers", "pytest"])
-def test_a_name_that_would_hide_a_module_is_bad_input(name, tmp_path, monkeypatch, capsys):
-    monkeypatch.chdir(tmp_path)
-    assert main(["new-study", name]) == 2
-    assert f"wanted a name that no module has, Python or a package has a {name!r}" in capsys.readouterr().err
-    assert not list(tmp_path.iterdir())
-
-
-def test_a_dangling_link_is_not_written_through(tmp_path, monkeypatch, capsys):
-    monkeypatch.chdir(tmp_path)
-    (tmp_path / "linked_space.py").symlink_to(tmp_path / "elsewhere.py")
-    assert main(["new-study", "linked"]) == 2
-    assert "linked_space.py is there" in capsys.readouterr().err
-    assert not (tmp_path / "elsewhere.py").exists()
-    assert not (tmp_path / "linked.py").exists()

@@ -1,5 +1,7 @@
 """A trial of a study trained again, alone."""
 
+import functools
+
 import pytest
 
 from adalayers.__main__ import main
@@ -13,8 +15,9 @@ from adalayers.study import trial_id
 from adalayers.training.trainer import train
 from tests.helpers.tiny import tiny_backbone
 
-DATASET = "acceptability-demo"
-NO_SCORES = {"test/matthews": "", "val/accuracy": "n/a", "test/f1_macro": "nan"}
+DATASET = records.DatasetRecord(name="acceptability-demo")
+FLAGS = {"train_examples": 64, "eval_examples": 24, "max_length": 32, "seed": 0}
+CONFIG = LayerMixConfig(k=8, heads=2, epochs=2, lr=0.1 + 0.2, train_examples=32)
 
 
 @pytest.fixture(scope="module")
@@ -22,50 +25,52 @@ def backbone(tmp_path_factory):
     return str(tiny_backbone(tmp_path_factory.mktemp("models") / "tiny", layers=2, width=16, heads=2))
 
 
-@pytest.fixture
-def dtype():
-    return "float32"
+@pytest.fixture(scope="module")
+def trained(backbone):
+    """Return, by type of the base model's numbers, what a confirmed trial was trained on, and its row."""
+
+    @functools.cache
+    def trained(dtype):
+        prepared = prepare(DataRequest(backbone, DATASET.name, backbone_dtype=dtype, **FLAGS))
+        data = prepared.data("live")
+        row = {"trial_id": trial_id(CONFIG, data.shape, 1, data.provenance), "stage": "confirm", "arm": "a"}
+        row |= {"search": "", "status": "completed", "error": "", "seed": 1}
+        for name, value in as_values(CONFIG).items():
+            row[name if name in ("fusion", "train_examples") else f"config/{name}"] = value
+        del row["config/draw"]
+        return prepared, row | train(CONFIG, data, seed=1, test=True).row
+
+    return trained
 
 
 @pytest.fixture
-def study(backbone, dtype, tmp_path, monkeypatch):
-    """The folder of a study of one confirmed trial, and how to write it with other scores."""
+def repeated(trained, backbone, tmp_path, monkeypatch, capsys):
+    """Return what writes a study of one trial with changes, repeats it, and returns its code and what it says."""
     monkeypatch.setenv("ADALAYERS_CACHE", str(tmp_path / "cache"))
-    flags = {"train_examples": 64, "eval_examples": 24, "max_length": 32, "seed": 0}
-    prepared = prepare(DataRequest(backbone, DATASET, backbone_dtype=dtype, **flags))
-    config = LayerMixConfig(k=8, heads=2, epochs=2, lr=0.1 + 0.2, train_examples=32)
-    data = prepared.data("live")
-    identity = trial_id(config, data.shape, 1, data.provenance)
-    row = train(config, data, seed=1, test=True).row
-    settings = {f"config/{name}": value for name, value in as_values(config).items()}
-    for name in ("fusion", "train_examples", "draw"):
-        del settings[f"config/{name}"]
-    record = {"trial_id": identity, "stage": "confirm", "arm": "a", "search": ""}
-    record |= {"status": "completed", "error": ""}
-    folder = Folder(tmp_path / "study")
 
-    def write(**changes):
-        drawn = {"seed": 1, "fusion": config.fusion, "train_examples": 32}
-        write_trials(folder, [{**record, **settings, **drawn, **row, **changes}])
-        environment = records.EnvironmentRecord(
-            backbone=records.BackboneRecord(id=prepared.source.id, dtype=dtype),
-            dataset=records.DatasetRecord(name=DATASET),
-        )
-        request = records.RequestRecord(metric=data.metric, data=DataRequest(**flags))
+    def repeated(
+        edit=lambda text: text, *, dtype="float32", dataset=DATASET, trial="", at=backbone, **changes
+    ):
+        prepared, row = trained(dtype)
+        folder = Folder(tmp_path / "study")
+        write_trials(folder, [row | changes])
+        folder.write_bytes(TRIALS, edit(folder.read_bytes(TRIALS).decode()).encode())
+        base = records.BackboneRecord(id=prepared.source.id, dtype=dtype)
+        environment = records.EnvironmentRecord(backbone=base, dataset=dataset)
+        request = records.RequestRecord(metric=prepared.task.metric, data=DataRequest(**FLAGS))
         folder.write_json(STUDY, records.StudyFile(request=request, environment=environment).as_json())
-        return folder.uri, identity, row
+        code = main(["repeat", folder.uri, trial or row["trial_id"], "--backbone", at])
+        return code, "".join(capsys.readouterr())
 
-    return write
+    return repeated
 
 
 @pytest.mark.parametrize("dtype", ["float32", "bfloat16"])
-def test_a_trial_gives_its_scores_again(study, backbone, capsys):
-    folder, identity, row = study()
-    edit(folder, lambda text: "\ufeff" + text)  # a byte order mark changes nothing
-    assert main(["repeat", folder, identity, "--backbone", backbone]) == 0, capsys.readouterr().err
-    said = capsys.readouterr().out
+def test_a_trial_gives_its_scores_again(repeated, trained, dtype):
+    code, said = repeated(lambda text: "\ufeff" + text, dtype=dtype)  # a byte order mark changes nothing
+    assert code == 0, said
     assert said.splitlines()[-1] == "the same"
-    assert f"again {row['test/matthews']:.6f}" in said
+    assert f"again {trained(dtype)[1]['test/matthews']:.6f}" in said
 
 
 @pytest.mark.parametrize(
@@ -73,60 +78,30 @@ def test_a_trial_gives_its_scores_again(study, backbone, capsys):
     [
         ("test/matthews", 0.987654, "0.987654  again"),
         ("predictions", "p0123456789abcdef", ""),  # of the same scores
-        *((column, value, f"{column:<24} nan  again") for column, value in NO_SCORES.items()),
+        ("test/matthews", "", "test/matthews            nan  again"),
+        ("val/accuracy", "n/a", "val/accuracy             nan  again"),
     ],
 )
-def test_others_are_not_the_same(study, backbone, capsys, column, value, told):
-    folder, identity, _ = study(**{column: value})
-    assert main(["repeat", folder, identity, "--backbone", backbone]) == 1
-    said = capsys.readouterr().out
+def test_others_are_not_the_same(repeated, column, value, told):
+    code, said = repeated(**{column: value})
+    assert code == 1
     assert "not the same" in said
     assert told in said
 
 
-def edit(folder: str, change) -> None:
-    """Change `trials.csv` as text."""
-    path = Folder(folder).path() / TRIALS
-    path.write_text(change(path.read_text()))
-
-
-@pytest.mark.parametrize(
-    ("change", "message"),
-    [
-        (lambda text: text + text.splitlines(keepends=True)[1], "more than once"),
-        (lambda text: text.replace(",", ";"), "columns are separated by ';' where a study writes commas"),
-        (None, "restore trials.csv from a copy if the row was edited"),
-    ],
-    ids=["a doubled row", "semicolons", "another k"],
-)
-def test_nothing_to_compare_is_bad_input(study, backbone, capsys, change, message):
-    folder, identity, _ = study(**({} if change else {"config/k": "16"}))
-    if change:
-        edit(folder, change)
-    assert main(["repeat", folder, identity, "--backbone", backbone]) == 2
-    assert message in capsys.readouterr().err
-
-
-def test_own_data_that_are_gone_are_asked_for_by_name(study, backbone, tmp_path, capsys):
-    """A folder of the user's own may be called like a dataset that has a name here."""
-    folder, identity, _ = study()
-    document = Folder(folder).read_json(STUDY)
-    gone = str(tmp_path / "cola")
-    document["environment"]["dataset"] |= {"name": "cola", "source": "local:cola", "path": gone}
-    Folder(folder).write_json(STUDY, document)
-    assert main(["repeat", folder, identity, "--backbone", backbone]) == 2
-    assert f"the folder {gone}, it is not here; name it with --dataset" in capsys.readouterr().err
-
-
-def test_what_cannot_be_repeated_is_bad_input(study, backbone, tmp_path, capsys):
-    folder, identity, _ = study()
+def test_what_cannot_be_repeated_is_bad_input(repeated, tmp_path):
     other = str(tiny_backbone(tmp_path / "tiny", layers=2, width=16, heads=2, seed=1))
-    for argv, message in (
-        ([folder, "t0", "--backbone", backbone], "unknown trial 't0'"),
-        ([folder, identity, "--backbone", other], f"wanted what {identity} was trained on"),
+    # A folder of the user's own may be called like a dataset that has a name here.
+    gone = records.DatasetRecord(name="cola", source="local:cola", path=str(tmp_path / "cola"))
+    for changes, message in (
+        ({"edit": lambda text: text + text.splitlines(keepends=True)[1]}, "more than once"),
+        ({"edit": lambda text: text.replace(",", ";")}, "separated by ';' where a study writes commas"),
+        ({"config/k": "16"}, "restore trials.csv from a copy if the row was edited"),
+        ({"trial": "t0"}, "unknown trial 't0'"),
+        ({"at": other}, "was trained on"),
+        ({"status": "diverged"}, " is diverged"),
+        ({"dataset": gone}, f"the folder {gone.path}, it is not here; name it with --dataset"),
     ):
-        assert main(["repeat", *argv]) == 2
-        assert message in capsys.readouterr().err
-    study(status="diverged")
-    assert main(["repeat", folder, identity, "--backbone", backbone]) == 2
-    assert f"{identity} is diverged" in capsys.readouterr().err
+        code, said = repeated(**changes)
+        assert code == 2
+        assert message in said

@@ -1,23 +1,19 @@
 """How commands end: exit codes, and what stdout and stderr take."""
 
-import subprocess
+import io
 import sys
 
 import pytest
 
 from adalayers.__main__ import main
 from adalayers.console.command_line import run_command
-from tests.conftest import ROOT
 
 
-def test_what_a_terminal_cannot_show_is_escaped(tmp_path):
-    code = (
-        "from adalayers.console.command_line import run_command; run_command(lambda: print('caf\\xe9') or 0)"
-    )
-    environment = {"PYTHONPATH": str(ROOT), "PYTHONIOENCODING": "ascii"}
-    command = [sys.executable, "-c", code]
-    done = subprocess.run(command, capture_output=True, text=True, check=True, cwd=tmp_path, env=environment)
-    assert (done.stdout, done.stderr) == ("caf\\xe9\n", "")
+def test_what_a_terminal_cannot_show_is_escaped(monkeypatch):
+    stream = io.TextIOWrapper(io.BytesIO(), encoding="ascii")
+    monkeypatch.setattr(sys, "stdout", stream)
+    assert run_command(lambda: print("caf\xe9") or 0) == 0
+    assert stream.buffer.getvalue() == b"caf\\xe9\n"
 
 
 @pytest.mark.parametrize("argv", [["cache", "--keep-gb", "much"], ["nothing"], [], ["inspect"]])

@@ -18,7 +18,7 @@ ROOT = Path(__file__).parents[3]
 PATIENCE = 50
 """Seconds: less than what would end the processes by itself."""
 SCRIPT = """
-import ctypes, subprocess, sys, time
+import atexit, ctypes, os, subprocess, sys, time
 from adalayers.console import interrupts
 from adalayers.console.interrupts import Interrupts
 
@@ -77,6 +77,12 @@ SWALLOWED = """try:
             pass
         interrupts.raise_heard()
         time.sleep(60)"""
+# Where Python only prints what is raised, as in what the standard library does after a fork.
+PRINTED = """os.register_at_fork(after_in_parent=lambda: (os.kill(os.getpid(), 15), time.sleep(0.2)))
+        subprocess.run(["true"], preexec_fn=int)
+        with interrupts.deferred():
+            rest(0.5)
+        time.sleep(60)"""
 
 
 @pytest.mark.parametrize(
@@ -85,12 +91,14 @@ SWALLOWED = """try:
         *(("rest()", number, "in good order\n") for number in SIGNALS),
         (HELD, signal.SIGINT, "written\nin good order\n"),
         (SWALLOWED, signal.SIGTERM, "in good order\n"),
+        (PRINTED, None, "in good order\n"),
     ],
 )
 def test_the_first_signal_ends_what_runs_in_good_order(start, body, number, said):
     """It waits for what is held, and is raised where it is looked for, though a library swallowed it."""
     process = start(body)
-    process.send_signal(number)
+    if number is not None:
+        process.send_signal(number)
     out, err = process.communicate(timeout=PATIENCE)
     assert (process.returncode, out, err) == (7, said, ANSWER.decode())
 
@@ -118,10 +126,10 @@ def test_a_second_signal_quits_at_once_and_says_how_to_go_on(start, number, stuc
     assert "Traceback" not in err
 
 
-@pytest.mark.parametrize("number", SIGNALS)
-def test_a_signal_while_python_leaves_changes_neither_exit_code_nor_last_line(start, number):
-    process = start("import atexit; atexit.register(rest, 0.5)")
-    process.send_signal(number)
+def test_a_signal_while_python_leaves_changes_neither_exit_code_nor_last_line(start):
+    process = start("atexit.register(rest, 0.5)")
+    for number in SIGNALS:
+        process.send_signal(number)
     assert (process.wait(PATIENCE), process.stderr.read()) == (0, "")
 
 
@@ -131,19 +139,6 @@ def test_two_signals_at_once_are_one(start):
     os.killpg(process.pid, signal.SIGTERM)
     out, _ = process.communicate(timeout=PATIENCE)
     assert (process.returncode, out) == (7, "closing\nin good order\n")
-
-
-def test_a_signal_where_python_only_prints_what_is_raised_is_raised_later(start):
-    """As in what the standard library does after a fork."""
-    body = """import os
-        os.register_at_fork(after_in_parent=lambda: (os.kill(os.getpid(), 15), time.sleep(0.2)))
-        subprocess.run(["true"], preexec_fn=int)
-        print("ready", flush=True)
-        with interrupts.deferred():
-            time.sleep(0.5)
-        time.sleep(60)"""
-    out, err = start(body).communicate(timeout=PATIENCE)
-    assert (out, err) == ("in good order\n", ANSWER.decode())
 
 
 def test_handlers_are_put_back_and_may_be_taken_again():
@@ -164,7 +159,7 @@ def test_handlers_are_put_back_and_may_be_taken_again():
         pass
 
 
-def test_elsewhere_than_in_the_main_thread_signals_stay_as_they_are():
+def test_outside_the_main_thread_and_under_nohup_signals_stay_as_they_are():
     found = []
 
     def listen():
@@ -175,9 +170,6 @@ def test_elsewhere_than_in_the_main_thread_signals_stay_as_they_are():
     thread.start()
     thread.join()
     assert found == [None]
-
-
-def test_a_hangup_that_nohup_ignores_is_not_heard():
     before = signal.signal(signal.SIGHUP, signal.SIG_IGN)
     try:
         with Interrupts("").listening():

@@ -2,26 +2,25 @@
 
 from types import SimpleNamespace
 
+import pytest
+
 from adalayers.request import StudyRequest
 from adalayers.results.interim_analyses import InterimAnalysis
 from adalayers.results.study_file import EnvironmentRecord, RunsRecord
 from adalayers.results.trial_row import TrialRow
+from adalayers.tuning.run import most_failed
 from adalayers.tuning.run_log import RunLog
+from adalayers.tuning.running_case import StudyOutcome
 
 ANALYSED = (InterimAnalysis(after=2),)
-FIRST = (("a", 1), ("b", 1))
-SECOND = (*FIRST, ("a", 2))
+FIRST, SECOND = ("a1", "b1"), ("a1", "b1", "a2")
 
 
-def record(*rows: tuple[str, int], test: bool = True, status: str = "completed") -> dict:
-    """Return the rows of a record."""
+def record(*trials: str, test: bool = True, status: str = "completed") -> dict:
+    """Return the rows of a record; a trial is named by arm and seed."""
     scores = {"val/f1": 0.5} | ({"test/f1": 0.5} if test else {})
-    return {
-        f"{arm}{seed}": TrialRow(
-            trial_id=f"{arm}{seed}", stage="confirm", arm=arm, seed=seed, status=status, found=scores
-        )
-        for arm, seed in rows
-    }
+    own = {"stage": "confirm", "status": status, "found": scores}
+    return {name: TrialRow(trial_id=name, arm=name[0], seed=int(name[1]), **own) for name in trials}
 
 
 def after(before: RunsRecord, opened: dict, closed: dict, analyses=ANALYSED) -> RunsRecord:
@@ -33,18 +32,18 @@ def after(before: RunsRecord, opened: dict, closed: dict, analyses=ANALYSED) -> 
 
 
 def test_a_run_that_adds_confirmed_trials_is_an_analysis_and_an_opening():
-    runs = after(after(RunsRecord(), {}, record(*FIRST)), record(*FIRST), record(*SECOND))
+    first = after(RunsRecord(), {}, record(*FIRST))
+    runs = after(first, record(*FIRST), record(*SECOND))
     assert (runs.analyses, runs.test_opened) == (2, 2)
     assert [run.seeds for run in runs.history] == [{"a": [1], "b": [1]}, {"a": [2], "b": []}]
     assert [run.test_scored for run in runs.history] == [2, 1]
     assert all(run.ended >= run.started for run in runs.history)
-
-
-def test_reading_again_and_failing_are_no_analyses():
-    again = after(after(RunsRecord(), {}, record(*FIRST)), record(*FIRST), record(*FIRST), analyses=())
+    again = after(first, record(*FIRST), record(*FIRST), analyses=())
     assert (again.analyses, len(again.history)) == (1, 2)
     failed = after(RunsRecord(), {}, record(*FIRST, status="failed"), analyses=())
     assert (failed.analyses, failed.test_opened) == (1, 0)
+    untested = after(RunsRecord(), {}, record(*FIRST, test=False))
+    assert (untested.analyses, untested.test_opened) == (1, 0)
 
 
 def test_rows_that_a_killed_run_left_uncounted_are_its_own_but_no_analysis():
@@ -55,6 +54,18 @@ def test_rows_that_a_killed_run_left_uncounted_are_its_own_but_no_analysis():
     assert (runs.analyses, runs.test_opened) == (1, 2)
 
 
-def test_without_a_test_split_it_is_never_opened():
-    runs = after(RunsRecord(), {}, record(*FIRST, test=False))
-    assert (runs.analyses, runs.test_opened) == (1, 0)
+@pytest.mark.parametrize(
+    ("counts", "most"),
+    [
+        ([{}], False),
+        ([{"search": {"completed": 2}, "confirm": {"failed": 2}}], False),  # half is not most
+        ([{"search": {"completed": 2}, "confirm": {"failed": 3}}], True),
+        ([{"search": {"diverged": 4, "failed": 1}}], True),  # nothing has a score
+        ([{"search": {"diverged": 9}, "confirm": {"completed": 1}}], False),  # they count, at the baseline
+        ([{"confirm": {"failed": 3}}, {"confirm": {"completed": 3}}], False),
+        ([{"confirm": {"failed": 4}}, {"confirm": {"completed": 3}}], True),
+        ([{"confirm": {"unfinished": 5, "failed": 1}}], False),
+    ],
+)
+def test_a_study_of_which_most_trials_failed_is_said_to_have(counts, most):
+    assert most_failed([StudyOutcome("finished", by_stage) for by_stage in counts]) is most

@@ -1,25 +1,109 @@
-"""What Tune tells the searcher, and what that makes of it."""
+"""What Tune tells the searcher and the scheduler: which evaluations are ranked, and what ends a study."""
 
 from types import SimpleNamespace
 
 import pytest
+from ray.tune.schedulers import TrialScheduler
 
 from adalayers.config import trial_config
 from adalayers.errors import CannotWrite
 from adalayers.request import Resources
+from adalayers.schedulers import SCHEDULERS
 from adalayers.tuning.job import TrialJob
-from adalayers.tuning.searcher import Abandoned, StudySearcher
+from adalayers.tuning.searcher import Abandoned, SearchScheduler, StudySearcher
+
+EPOCHS = 8
+STOP, CONTINUE = TrialScheduler.STOP, TrialScheduler.CONTINUE
+
+
+def searching(name, evaluations=lambda identity: []):
+    """Return a scheduler of one case with one search that has no finished trials."""
+    search = SimpleNamespace(name="", finished=list, evaluations=evaluations)
+    case = SimpleNamespace(agenda=SimpleNamespace(searches=[search]))
+    return SearchScheduler(name, SimpleNamespace(cases=[case], stopped=set(), errors={}), epochs=EPOCHS)
+
+
+def job(number, stage="search"):
+    return TrialJob(trial_id=f"t{number}", stage=stage, arm="", seed=0, config=trial_config(), work="w")
+
+
+def trial(number):
+    return SimpleNamespace(trial_id=str(number), config={"jobs": [job(number)]})
+
+
+def reports(scheduler, number, epoch, best, **more):
+    return scheduler.on_trial_result(
+        None, trial(number), {"epoch": epoch, "best": best, "last": False} | more
+    )
+
+
+def decision(scheduler, **last):
+    """Nine good trials end their first epoch; then a poor one reports `last`."""
+    for number in range(9):
+        scheduler.on_trial_add(None, trial(number))
+        reports(scheduler, number, 1, 0.9)
+    scheduler.on_trial_add(None, trial(9))
+    return reports(scheduler, 9, 1, 0.1, **last)
+
+
+@pytest.mark.parametrize(
+    ("name", "last", "decided"),
+    [
+        ("asha", {}, STOP),
+        ("asha", {"round": 2.0}, CONTINUE),  # it is trained again
+        ("asha", {"last": True}, CONTINUE),  # it is done
+        ("fifo", {}, CONTINUE),
+    ],
+)
+def test_a_poor_trial_is_stopped_that_has_something_to_go(name, last, decided):
+    scheduler = searching(name)
+    assert decision(scheduler, **last) == decided
+    assert scheduler._searcher.stopped == ({(0, "t9")} if decided == STOP else set())
+
+
+def test_a_trial_that_goes_on_stands_in_the_rungs_with_the_scores_that_it_had_there():
+    """Interrupted after epoch 2, it goes on with epoch 3: its rung at 1 has 0.2, and not what it reaches later."""
+    had = {"t0": [{"epoch": 1.0, "score": 0.2}, {"epoch": 2.0, "score": 0.3}]}
+    asha = searching("asha", lambda identity: had.get(identity, []))
+    asha.on_trial_add(None, trial(0))
+    reports(asha, 0, 3, 0.9)
+    for number, best, decided in ((1, 0.1, STOP), (2, 0.3, CONTINUE)):
+        asha.on_trial_add(None, trial(number))
+        assert reports(asha, number, 1, best) == decided
+
+
+def test_hyperband_ranks_trials_of_one_bracket_and_one_has_no_rungs():
+    kind = SCHEDULERS["hyperband"]
+    assert [rungs for _, rungs in kind.of(EPOCHS)] == [[1, 3], [3], []]
+    hyperband, stopped = searching("hyperband"), set()
+    for number in range(60):
+        hyperband.on_trial_add(None, trial(number))
+        for epoch in (1, 3):
+            if reports(hyperband, number, epoch, 0.1 if number >= 50 else 0.9) == STOP:
+                stopped.add((kind.bracket(f"t{number}", EPOCHS), epoch))
+                break
+        hyperband.on_trial_complete(None, trial(number), {})
+    assert stopped == {(0, 1), (1, 3)}
+    kept = [getattr(bracket, "_trial_info", {}) for bracket in hyperband._brackets[0, ""]]
+    assert not any(kept), "trials that have ended are forgotten"
+
+
+@pytest.mark.parametrize("on_gpu", [True, False])
+def test_a_group_spans_seeds_on_a_gpu_alone(on_gpu):
+    calls = []
+    next_group = lambda most, across_seeds: calls.append((most, across_seeds)) or "done"  # noqa: E731
+    agenda = SimpleNamespace(next_group=next_group, waiting=int)
+    searcher = StudySearcher([SimpleNamespace(live=False, agenda=agenda)], Resources(group="4"))
+    searcher.on_gpu = on_gpu
+    assert searcher.suggest("a") == StudySearcher.FINISHED
+    assert calls == [(4, on_gpu)]
 
 
 @pytest.mark.parametrize("together", [1, 3])
 def test_a_worker_that_cannot_write_ends_the_study_not_a_trial(together):
     """Nor could the trial's row be written, and what was there before goes on with the next run."""
-    jobs = [
-        TrialJob(trial_id=f"t{i}", stage="confirm", arm="a", seed=i, config=trial_config(), work="w")
-        for i in range(together)
-    ]
     searcher = StudySearcher([SimpleNamespace(record=None)], Resources())
-    searcher._trials["x"] = 0, jobs
+    searcher._trials["x"] = 0, [job(number, "confirm") for number in range(together)]
     full = CannotWrite("the disk is full")
     searcher.errors["x"] = SimpleNamespace(cause=full)
     with pytest.raises(Abandoned) as ended:

@@ -1,11 +1,10 @@
-"""The session: what workers are started with, and what that does to their memory."""
+"""The session: what workers are started with, what that does to their memory, and what becomes of Ray that fails."""
 
 import os
 import shutil
 import subprocess
 import sys
 import time
-from pathlib import Path
 from unittest import mock
 
 import psutil
@@ -16,6 +15,7 @@ from adalayers.console.interrupts import Interrupts
 from adalayers.errors import BadInput
 from adalayers.tuning import scratch
 from adalayers.tuning.session import MALLOC, ray_session, watched
+from tests.conftest import ROOT
 
 TRIALS = """
 import sys, threading
@@ -30,34 +30,41 @@ data = made_data("token", layers=2, width=32, sizes=(256, 512, 8))
 config = LayerMixConfig(epochs=1, k=16, heads=2, batch_size=256, feedforward=2048)
 train(config, data, seed=0)  # what the first trial loads stays
 before = anonymous_mb()
-for seed in range(int(sys.argv[1])):
+for seed in range(6):
     trial = threading.Thread(target=train, args=(config, data), kwargs={"seed": seed})  # as Tune runs it
     trial.start()
     trial.join()
     print(anonymous_mb() - before)
 assert "torch._dynamo" not in sys.modules, "training imports torch's compiler, which takes two seconds"
 """
-LEFT, GROWTH = 40, 12
-"""MB that a trial may leave in its worker, and that the worker may grow by from the 3rd to the 6th."""
 
 
-def test_workers_of_a_cluster_start_with_the_settings_of_the_allocator(init, monkeypatch):
-    monkeypatch.setenv("MALLOC_ARENA_MAX", "3")  # what the user's own environment says goes before
-    with ray_session("somewhere:1"):
-        pass
-    assert init.call_args.kwargs["runtime_env"]["env_vars"] == {**MALLOC, "MALLOC_ARENA_MAX": "3"}
+@pytest.fixture
+def init(monkeypatch, tmp_path):
+    """Ray's start, which does nothing; no Ray runs."""
+    monkeypatch.setenv("TMPDIR", str(tmp_path))
+    monkeypatch.setenv("RAY_ADDRESS", "")
+    monkeypatch.setattr(scratch.tempfile, "tempdir", None)  # it is looked for once
+    with (
+        mock.patch.object(ray, "init") as init,
+        mock.patch.object(ray, "is_initialized", return_value=False),
+        mock.patch.object(ray, "shutdown"),
+    ):
+        yield init
 
 
-def test_workers_of_a_local_ray_inherit_them(init, monkeypatch):
+@pytest.mark.parametrize("address", [None, "somewhere:1"])
+def test_workers_start_with_the_settings_of_the_allocator(init, address, monkeypatch):
+    """Those of a local Ray inherit them; what the user's own environment says goes before."""
     for name in MALLOC:
         monkeypatch.delenv(name, raising=False)
     monkeypatch.setenv("MALLOC_ARENA_MAX", "3")
     inherited = {}
     init.side_effect = lambda **_: inherited.update(os.environ)
-    with ray_session(None):
-        assert os.environ["MALLOC_ARENA_MAX"] == "3"
+    with ray_session(address):
         assert "MALLOC_TRIM_THRESHOLD_" not in os.environ, "they are the workers' alone"
-    assert {name: inherited[name] for name in MALLOC} == {**MALLOC, "MALLOC_ARENA_MAX": "3"}
+    started = init.call_args.kwargs["runtime_env"]["env_vars"] if address else inherited
+    assert {name: started[name] for name in MALLOC} == {**MALLOC, "MALLOC_ARENA_MAX": "3"}
 
 
 def test_processes_that_outlive_ray_end_with_the_session(init):
@@ -84,20 +91,6 @@ def test_a_raylet_that_dies_is_said_and_ends_what_runs(tmp_path, capsys):
     assert "Ray's own process raylet has died" in capsys.readouterr().err
 
 
-@pytest.fixture
-def init(monkeypatch, tmp_path):
-    """Ray's start, which does nothing; no Ray runs."""
-    monkeypatch.setenv("TMPDIR", str(tmp_path))
-    monkeypatch.setenv("RAY_ADDRESS", "")
-    monkeypatch.setattr(scratch.tempfile, "tempdir", None)  # it is looked for once
-    with (
-        mock.patch.object(ray, "init") as init,
-        mock.patch.object(ray, "is_initialized", return_value=False),
-        mock.patch.object(ray, "shutdown"),
-    ):
-        yield init
-
-
 def test_a_local_ray_that_does_not_come_up_is_started_once_more(init, capsys):
     init.side_effect = [Exception("The current node timed out during startup."), None]
     with ray_session(None):
@@ -107,40 +100,31 @@ def test_a_local_ray_that_does_not_come_up_is_started_once_more(init, capsys):
     assert "Ray did not start" in capsys.readouterr().err
 
 
+NO_RAYLET = ConnectionError("no raylet on this machine")
+
+
 @pytest.mark.parametrize(
-    ("address", "attempts", "said"),
+    ("address", "raised", "attempts", "error", "said"),
     [
-        (None, 2, "did not start in 2 attempts"),
-        ("head:6379", 1, "wanted to join the Ray cluster at head:6379"),
+        (None, NO_RAYLET, 2, BadInput, "did not start in 2 attempts.*no raylet on this machine"),
+        ("head:6379", NO_RAYLET, 1, BadInput, "wanted to join the Ray cluster at head:6379.*no raylet"),
+        (None, SystemExit(15), 1, KeyboardInterrupt, "^$"),  # as Ray answers SIGTERM
     ],
 )
-def test_a_ray_that_never_answers_is_bad_input(init, address, attempts, said):
-    init.side_effect = ConnectionError("no raylet on this machine")
-    with pytest.raises(BadInput, match=rf"{said}.*no raylet on this machine"):
+def test_a_ray_that_never_answers_is_bad_input(init, address, raised, attempts, error, said):
+    init.side_effect = raised
+    with pytest.raises(error, match=said):
         ray_session(address).__enter__()
     assert init.call_count == attempts
-
-
-def test_sigterm_while_ray_starts_is_an_interruption(init):
-    init.side_effect = SystemExit(15)  # as Ray answers it
-    with pytest.raises(KeyboardInterrupt):
-        ray_session(None).__enter__()
-    assert init.call_count == 1
 
 
 @pytest.mark.skipif(not sys.platform.startswith("linux"), reason="reads /proc; the settings are glibc's")
 def test_a_reused_worker_does_not_grow():
     """A process prints the private memory (MB) that it has more after each of its trials than before them."""
-    environment = {name: value for name, value in os.environ.items() if name not in MALLOC}
-    done = subprocess.run(
-        [sys.executable, "-c", TRIALS, "6"],
-        capture_output=True,
-        text=True,
-        check=False,
-        cwd=Path(__file__).parents[4],
-        env={**environment, **MALLOC},
-    )
+    command = [sys.executable, "-c", TRIALS]
+    environment = os.environ | MALLOC
+    done = subprocess.run(command, capture_output=True, text=True, check=False, cwd=ROOT, env=environment)
     assert done.returncode == 0, done.stderr
     left = [float(line) for line in done.stdout.split()]
-    assert max(left) < LEFT
-    assert left[5] - left[2] < GROWTH
+    assert max(left) < 40
+    assert left[5] - left[2] < 12
