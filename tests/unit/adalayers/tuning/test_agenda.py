@@ -208,6 +208,15 @@ def test_a_small_grid_ends_and_a_large_one_is_said_to_be_partial(folder, tmp_pat
     assert len(searched(run(agenda(Folder(tmp_path / "fixed"), plan=fixed, trials=4)))) == 1
 
 
+def test_a_grid_keeps_its_values_where_the_first_of_another_cannot_run():
+    grid = {"k": [16, 64], "entropy_weight": [0.0, 0.01]}
+    space = Space({name: tune.choice(values) for name, values in grid.items()}, {}, grid)
+    base = LayerMixConfig(k=64, heads=32)
+    setting = Setting(dataset="made", shape=DATA.shape, fixed={"heads": 32}, base=base, train_examples=96)
+    (search,) = plan(study_with(), space, setting).searches
+    assert search.space.grid == {"k": [64], "entropy_weight": [0.0, 0.01]}
+
+
 def test_trial_ids_follow_what_determines_a_trial():
     about, backbone = DATA.provenance, DATA.provenance.backbone
     backbones = [replace(backbone, fingerprint="f"), replace(backbone, dtype="bfloat16")]

@@ -44,7 +44,8 @@ def at(clock, watch, tmp_path):
 
     def at(seconds, **workers):
         clock.now = 1000.0 + seconds
-        watch.on_step_end(0, [trial(name, tmp_path / name, worker) for name, worker in workers.items()])
+        trials = [trial(name, tmp_path / name, worker) for name, worker in workers.items()]
+        watch.on_step_end(0, [*trials, trial("waits", tmp_path, "for a machine", status="PENDING")])
 
     return at
 
@@ -54,7 +55,7 @@ def trial(name, work, worker, status="RUNNING"):
     return SimpleNamespace(config={"jobs": jobs}, temporary_state=state, status=status)
 
 
-def test_a_worker_without_heartbeats_is_killed_and_no_other(tmp_path, clock, watch, at, capsys):
+def test_a_worker_without_heartbeats_is_killed_and_no_other(tmp_path, watch, at, capsys):
     names = ("silent", "alive", "never_began")
     Folder(tmp_path / "silent").write_json(HEARTBEAT, {"pid": 1, "count": 0})
     for minute in range(4):
@@ -67,8 +68,6 @@ def test_a_worker_without_heartbeats_is_killed_and_no_other(tmp_path, clock, wat
     at(243, silent="another")
     at(343)  # it has ended, and begins anew
     at(443, silent="another")
-    clock.now += 1000
-    watch.on_step_end(0, [trial("waits", tmp_path, "for a machine", status="PENDING")])
     assert watch.killed["silent"] == 3
     assert len(watch.workers) == 6
 

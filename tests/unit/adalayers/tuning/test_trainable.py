@@ -1,5 +1,6 @@
 """Several trials of a study in one worker: each ends in its own way, and none changes another's numbers."""
 
+import importlib
 import itertools
 from unittest import mock
 
@@ -132,6 +133,13 @@ def test_what_is_done_after_an_epoch_takes_its_share_of_the_time_and_no_more(mon
         now[0] += 1.0
     assert done[:6] == [1, 1, 1, 30, 30, 30]  # 1.5 s are 5% of 30 s, and 30.5 have passed then
     assert all(done.count(epoch) == 3 for epoch in done)
+
+
+@pytest.mark.parametrize(("gpus", "device"), [(None, "cuda"), (0.5, "cuda"), (0.0, "cpu")])
+def test_a_trial_that_takes_no_gpu_leaves_those_it_sees_alone(monkeypatch, gpus, device):
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: True)
+    module = importlib.import_module("adalayers.tuning.trainable")
+    assert module._device(Resources(gpus_per_trial=gpus)) == device
 
 
 def test_a_worker_with_other_software_trains_nothing(tmp_path, monkeypatch):
