@@ -61,9 +61,9 @@ def all_censored(made: MadeUp) -> None:
 
 def odd_names(made: MadeUp) -> None:
     for row in made.of("uniform"):
-        row["arm"] = "a_$b$ |{x}^"
+        row["arm"] = "a_$b{$ |{x}^"
     for row in made.predictions[::2]:
-        row["label"] = "$l$ |{x}^"
+        row["label"] = "$l{$ |{x}^"
     made.study["environment"]["hidden_states"] = ["$0", "1$", "{", "}", "\\", "_"]
     made.study["request"]["factors"][0]["label"] = "$a_{b|"
 
