@@ -11,7 +11,6 @@ import argparse
 import collections
 import contextlib
 import dataclasses
-import functools
 import hashlib
 import io
 import json
@@ -90,11 +89,12 @@ class Fuzz:
         self.root = root
         self.made = world(root / "world")
         _made_study(root / "study")
-        self.prepared = prepare(self.request(self.made["backbone"], self.made["dataset"]))
+        self.prepared = prepare(self.request())
         self.parts = self._trained_parts()
 
-    def request(self, backbone: Path, dataset: Path) -> DataRequest:
-        return DataRequest(str(backbone), str(dataset), max_length=16)
+    def request(self, **other: Path) -> DataRequest:
+        made = self.made | other
+        return DataRequest(str(made["backbone"]), str(made["dataset"]), max_length=16)
 
     def _trained_parts(self) -> list[str]:
         """Write a `best/` of every fusion, of each way to change the base model, and of words; return their names."""
@@ -128,9 +128,10 @@ class Fuzz:
         for _ in range(rng.randrange(1, 5)):
             option = rng.choice(options)
             (name, *_) = option.option_strings
-            argv.append(_mutated(name, rng) if rng.random() < 0.1 else name)
+            at, more = rng.randrange(len(name)), rng.choice(string.printable)
+            argv.append(name[:at] + more + name[at + 1 :] if rng.random() < 0.1 else name)
             if option.nargs != 0:
-                argv += [self._value(option, rng) for _ in range(rng.choice((1, 1, 1, 2)))]
+                argv += [_value(option, rng) for _ in range(rng.choice((1, 1, 1, 2)))]
         flags = parse(STUDY, argv)
         for request in flags.requests:
             sources.canonical(request.backbone)
@@ -139,13 +140,6 @@ class Fuzz:
         cluster_address(flags.resources.address)
         if flags.label is not None:
             _safe("--label", flags.label)
-
-    def _value(self, option: argparse.Action, rng: random.Random) -> str:
-        if option.dest == "fixed":
-            return f"{rng.choice([*hyperparameters(), 'nonsense'])}{rng.choice(['=', '=', '=', '', '=='])}{_word(rng)}"
-        if option.choices and rng.random() < 0.5:
-            return str(rng.choice(list(option.choices)))
-        return _word(rng)
 
     def hyperparameters(self, rng: random.Random) -> None:
         names = list(hyperparameters())
@@ -168,16 +162,13 @@ class Fuzz:
                     frame.to_parquet(path)
                 except (ValueError, TypeError):  # a column of several kinds of values is no parquet
                     return
-            prepare(self.request(self.made["backbone"], folder))
+            prepare(self.request(dataset=folder))
 
     def backbone_folder(self, rng: random.Random) -> None:
         with self.copy("world/tiny") as folder:
             path = rng.choice([path for path in sorted(folder.iterdir()) if path.is_file()])
-            if path.suffix == ".json" and rng.random() < 0.7:
-                _spoil_json(path, rng)
-            else:
-                _damage(path, rng)
-            load_backbone(prepare(self.request(folder, self.made["dataset"])).source)
+            _damage_or_spoil(path, rng)
+            load_backbone(prepare(self.request(backbone=folder)).source)
 
     def results(self, rng: random.Random) -> None:
         with self.copy("study") as path:
@@ -186,15 +177,16 @@ class Fuzz:
             folder = Folder(path)
             before, study = read_trials(folder), read_study(folder)
             struck = rng.choice([file for file in sorted(path.rglob("*")) if file.is_file()])
-            if struck.suffix == ".json" and rng.random() < 0.5:
-                _spoil_json(struck, rng)
-            else:
-                _damage(struck, rng)
+            _damage_or_spoil(struck, rng)
             left = {file: file.read_bytes() for file in path.rglob("*") if file.is_file()}
             wrong: BadInput | None = None
-            for attempt in (rebuild_claims, functools.partial(_goes_on, study=study), _recorded):
+            for attempt in (
+                lambda: rebuild_claims(folder),
+                lambda: _goes_on(folder, study),
+                lambda: StudyRecord(folder, "f1").write(),
+            ):
                 try:
-                    attempt(folder)
+                    attempt()
                 except BadInput as error:
                     wrong = error
             if struck.name != TRIALS and not read_trials(folder)[before.columns].equals(before):
@@ -218,14 +210,7 @@ class Fuzz:
                 raise Lost(f"an answer from damaged parts: {answers['task']}")
 
 
-KINDS: dict[str, int] = {
-    "flags": 6,
-    "hyperparameters": 6,
-    "dataset": 2,
-    "backbone_folder": 2,
-    "results": 2,
-    "best": 4,
-}
+KINDS = {"flags": 6, "hyperparameters": 6, "dataset": 2, "backbone_folder": 2, "results": 2, "best": 4}
 """Kind of case -> of 22 cases, how many."""
 
 
@@ -242,16 +227,10 @@ def _made_study(folder: Path) -> None:
 
 def _goes_on(folder: Folder, study: StudyFile) -> None:
     """Read of a study what its next run reads before it starts."""
-    environment = study.environment
-    before = opened(
-        folder, study.request, Provenance(backbone=environment.backbone, dataset=environment.dataset)
-    )
+    about = Provenance(backbone=study.environment.backbone, dataset=study.environment.dataset)
+    before = opened(folder, study.request, about)
     smallest_effect(folder, before, None, "matthews")
     RunLog(before.runs, StudyRecord(folder, "f1"), before.environment, StudyRequest())
-
-
-def _recorded(folder: Folder) -> None:
-    StudyRecord(folder, "f1").write()
 
 
 def _word(rng: random.Random) -> str:
@@ -260,44 +239,55 @@ def _word(rng: random.Random) -> str:
     return "".join(rng.choice(string.printable) for _ in range(rng.randrange(12)))
 
 
-def _mutated(text: str, rng: random.Random) -> str:
-    at = rng.randrange(len(text))
-    return text[:at] + rng.choice(string.printable) + text[at + rng.randrange(2) :]
+def _value(option: argparse.Action, rng: random.Random) -> str:
+    if option.dest == "fixed":
+        return f"{rng.choice([*hyperparameters(), 'nonsense'])}{rng.choice(['=', '=', '=', '', '=='])}{_word(rng)}"
+    if option.choices and rng.random() < 0.5:
+        return str(rng.choice(list(option.choices)))
+    return _word(rng)
 
 
 def _damage(path: Path, rng: random.Random) -> None:
     """Cut a file off, empty it, overwrite some of it, add to it, or take it away."""
-    data, how = bytearray(path.read_bytes()), rng.randrange(5)
-    if how == 0:
-        data = data[: rng.randrange(len(data) + 1)]
-    elif how == 1:
-        data = bytearray()
-    elif how == 2:
-        for _ in range(rng.randrange(1, 9)):
-            if data:
-                data[rng.randrange(len(data))] = rng.randrange(256)
-    elif how == 3:
-        data += rng.randbytes(rng.randrange(1, 64))
-    else:
-        path.unlink()
+    data = path.read_bytes()
+    at, bytes_ = rng.randrange(len(data) + 1), rng.randbytes(rng.randrange(1, 9))
+    new = rng.choice([data[:at], b"", data[:at] + bytes_ + data[at + len(bytes_) :], data + bytes_, None])
+    path.unlink()
+    if new is not None:
+        path.write_bytes(new)
+
+
+def _damage_or_spoil(path: Path, rng: random.Random) -> None:
+    """Damage a file; one of JSON keeps its form half of the time, and has a wrong value."""
+    if path.suffix != ".json" or rng.random() < 0.5:
+        _damage(path, rng)
         return
-    path.write_bytes(bytes(data))
+    document = json.loads(path.read_text())
+    here, steps = document, []
+    while isinstance(here, (dict, list)) and here and (not steps or rng.random() < 0.7):
+        key = rng.choice(list(here) if isinstance(here, dict) else range(len(here)))
+        steps.append((here, key))
+        here = here[key]
+    if steps:
+        holder, key = steps[-1]
+        numbers = [-1, 0, 2 * 10**7, 10**12, 1.5, math.nan]
+        holder[key] = rng.choice([None, *numbers, "x", [], {}, [None], {"a": 1}, True])
+    path.write_text(json.dumps(document))
 
 
 def _spoil_parts(folder: Path, rng: random.Random) -> None:
     """Damage a file of trained parts: its bytes, what it says, its tensors, or what kind of file it is."""
-    how = rng.random()
     config, weights = folder / CONFIG, folder / WEIGHTS
+    path, how = rng.choice([config, weights]), rng.random()
     if how < 0.05:
         _damage(folder.parent / rng.choice(["study.json", TRIALS]), rng)
     elif how < 0.4:
-        _spoil_json(config, rng)
+        _damage_or_spoil(config, rng)
     elif how < 0.7:
         _spoil_tensors(weights, rng)
     elif how < 0.9:
-        _damage(rng.choice([config, weights]), rng)
+        _damage(path, rng)
     else:
-        path = rng.choice([config, weights])
         path.unlink()
         links = [lambda path: path.symlink_to(path), lambda path: path.symlink_to("no")]
         rng.choice([Path.mkdir, os.mkfifo, *links])(path)
@@ -308,43 +298,23 @@ def _spoil_tensors(path: Path, rng: random.Random) -> None:
     tensors = load_file(path)
     name = rng.choice(sorted(tensors))
     tensor = tensors.pop(name)
-    how = rng.randrange(7)
-    if how == 1:
-        tensors[f"{name}.{_word(rng)}"] = tensor
-    elif how == 2:
-        tensors[name], tensors["one.more"] = tensor, torch.zeros(2)
-    elif how == 3:
-        tensors[name] = torch.zeros([rng.choice([0, size, size + 1]) for size in tensor.shape])
-    elif how == 4:
-        tensors[name] = tensor.to(rng.choice([torch.float64, torch.int64, torch.bool, torch.bfloat16]))
-    elif how > 4:
-        flat = tensor.flatten().clone()
-        flat[rng.randrange(len(flat))] = rng.choice([-1, 2**31] if how == 5 else [math.nan, math.inf, -3e38])
-        tensors[name] = flat.reshape(tensor.shape)
-    save_file(tensors, path)
-
-
-def _spoil_json(path: Path, rng: random.Random) -> None:
-    """Replace one value of a JSON file, at any depth, by one of another kind."""
-    document = json.loads(path.read_text())
-    here, steps = document, []
-    while isinstance(here, (dict, list)) and here:
-        key = rng.choice(list(here) if isinstance(here, dict) else range(len(here)))
-        steps.append((here, key))
-        here = here[key]
-        if rng.random() < 0.3:
-            break
-    if steps:
-        holder, key = steps[-1]
-        numbers = [-1, 0, 2 * 10**7, 10**12, 1.5, math.nan]
-        holder[key] = rng.choice([None, *numbers, "x", [], {}, [None], {"a": 1}, True])
-    path.write_text(json.dumps(document))
+    other = tensor.flatten().clone()
+    other[rng.randrange(len(other))] = rng.choice(
+        [-1, 2**31] + [math.nan, math.inf, -3e38] * tensor.is_floating_point()
+    )
+    sizes = [rng.choice([0, size, size + 1]) for size in tensor.shape]
+    dtype = rng.choice([torch.float64, torch.int64, torch.bool, torch.bfloat16])
+    changed = [torch.zeros(sizes), tensor.to(dtype), other.reshape(tensor.shape)]
+    more: dict[str, torch.Tensor] = rng.choice(
+        [{}, {f"{name}.{_word(rng)}": tensor}, {name: tensor, "one.more": torch.zeros(2)}]
+        + [{name: each} for each in changed]
+    )
+    save_file(tensors | more, path)
 
 
 def _spoil(frame: pd.DataFrame, rng: random.Random) -> pd.DataFrame:
-    """Spoil a column, the order, or the number of rows of a table."""
-    column = rng.choice(list(frame.columns))
-    how = rng.randrange(6)
+    """Spoil a column or the number of rows of a table."""
+    column, how = rng.choice(list(frame.columns)), rng.randrange(6)
     if how == 0:
         return frame.drop(columns=column)
     if how == 1:
@@ -352,11 +322,9 @@ def _spoil(frame: pd.DataFrame, rng: random.Random) -> pd.DataFrame:
     if how == 2:
         return frame.rename(columns={column: _word(rng) or "y"})
     frame = frame.astype({column: object})
+    rows = slice(None) if how == 3 else rng.randrange(len(frame))
     value = rng.choice([None, "", -1, 10**6, "x" * 5000, "\x00", "\ud7ff", 1.5])
-    if how == 3:
-        frame[column] = [value] * len(frame)
-    else:
-        frame.iloc[rng.randrange(len(frame)), list(frame.columns).index(column)] = value
+    frame.iloc[rows, list(frame.columns).index(column)] = value
     return frame.astype({column: str}) if how == 5 else frame
 
 

@@ -5,59 +5,50 @@ and bfloat16, memory of a trial, a step of one trial and of many. Refused where 
 """
 
 import dataclasses
-from collections.abc import Callable
 from pathlib import Path
 
 import torch
 
-from adalayers.backbones.sources import BackboneSource
 from adalayers.features.features import LiveFeatures, StoredFeatures
 from adalayers.fusion.layer_mix import LayerMixConfig
 from adalayers.training.trainer import Trainer
-from tests.benchmarks import groups, made
-from tests.benchmarks.lengths import cola_lengths
+from tests.benchmarks.made import Sizes, base, cola_lengths, encoded, trial_data
 from tests.benchmarks.measure import interleaved, logger
-from tests.benchmarks.sizes import Sizes
-from tests.benchmarks.training import CONFIG, epoch_of, extraction, store
+from tests.benchmarks.training import epoch_of, extraction, group_epoch_of, store
 
 GPU = torch.device("cuda")
 
 
-def shape_ratios(
-    name: str, base: Callable[[Path, Sizes], BackboneSource], root: Path, sizes: Sizes
-) -> dict[str, float]:
+def shape_ratios(name: str, root: Path, sizes: Sizes) -> dict[str, float]:
     """Return the keys of a base model's shape. Raises `SystemExit` where there is no GPU."""
     _require_gpu()
-    source, encoded = base(root, sizes), made.encoded(cola_lengths(sizes.cola))
+    source, texts = base(name, root, sizes), encoded(cola_lengths(sizes.cola))
     root = root / name
     half = dataclasses.replace(source, dtype="bfloat16")
-    extracting = extraction(root, {"float32": source, "bf16": half}, encoded, 3, GPU)
-    for what, median in extracting.items():
-        logger.info(f"{name}: {what} of {len(encoded.offsets) - 1} sequences takes {median:.3g} s")
+    extracting = extraction(root, {"float32": source, "bf16": half}, texts, 3, GPU)
+    logger.info(f"{name}, seconds for {len(texts.offsets) - 1} sequences: {extracting}")
     of_extraction = {
         "extract_over_forward": extracting["extract float32"] / extracting["forward float32"],
         "extract_over_forward_bf16": extracting["extract bf16"] / extracting["forward bf16"],
         "extract_bf16_over_float32": extracting["extract bf16"] / extracting["extract float32"],
     }
-    copied = store(root, source, encoded, GPU)
+    copied = store(root, source, texts, GPU)
     data = {
-        "stored": made.trial_data(source, copied),
-        "resident": made.trial_data(source, StoredFeatures(copied.folder, resident=True)),
-        "live": made.trial_data(source, LiveFeatures(source, encoded)),
-        "live_bf16": made.trial_data(half, LiveFeatures(half, encoded)),
+        "stored": trial_data(source, copied),
+        "resident": trial_data(source, StoredFeatures(copied.folder, resident=True)),
+        "live": trial_data(source, LiveFeatures(source, texts)),
+        "live_bf16": trial_data(half, LiveFeatures(half, texts)),
     }
-    epochs = {features: epoch_of(trial, CONFIG, GPU) for features, trial in data.items()}
+    epochs = {features: epoch_of(trial, device=GPU) for features, trial in data.items()}
     most = {}
     for features, epoch in epochs.items():
         torch.cuda.reset_peak_memory_stats()
         before = torch.cuda.memory_allocated()
         epoch()
         most[f"mb_{features}"] = (torch.cuda.max_memory_allocated() - before) / 1e6
+        logger.info(f"{name}, epoch over {features}: {most[f'mb_{features}']:.0f} MB more")
     seconds = interleaved(epochs, sizes.repeats)
-    for features in epochs:
-        logger.info(
-            f"{name}, epoch over {features}: {seconds[features]:.3g} s, {most[f'mb_{features}']:.0f} MB more"
-        )
+    logger.info(f"{name}, seconds of an epoch: {seconds}")
     ratios = {
         f"epoch_{above}_over_{below}": seconds[above] / seconds[below]
         for above in ("live", "live_bf16")
@@ -79,28 +70,27 @@ def step_table(root: Path, sizes: Sizes) -> dict[str, float]:
     """Return milliseconds of a step of some members over resident features, and print trial-steps a second."""
     _require_gpu()
     measured = {}
-    for base, batch, members, seeds in STEPS:
-        source = made.large(root, sizes) if base == "roberta_large" else made.minilm()
-        lengths = cola_lengths(sizes.cola if base == "minilm" else sizes.sample * 4)
-        folder = store(root / base, source, made.encoded(lengths), GPU).folder
-        data = made.trial_data(source, StoredFeatures(folder, resident=True))
+    for name, batch, members, seeds in STEPS:
+        source = base(name, root, sizes)
+        lengths = cola_lengths(sizes.cola if name == "minilm" else sizes.sample * 4)
+        folder = store(root / name, source, encoded(lengths), GPU).folder
+        data = trial_data(source, StoredFeatures(folder, resident=True))
         configs = [LayerMixConfig(k=64, batch_size=batch, alpha=1.0 + member) for member in range(members)]
         trainers = [
             Trainer(config, data, seed=m * seeds // members, device=GPU) for m, config in enumerate(configs)
         ]
-        epoch = groups.epoch_of(trainers)  # which ends with a copy of losses, and so has waited
+        epoch = group_epoch_of(trainers)  # which ends with a copy of losses, and so has waited
 
         torch.cuda.reset_peak_memory_stats()
         seconds = interleaved({"epoch": epoch}, min(2, sizes.repeats))["epoch"]
         steps = len(data.splits["train"].shuffled(batch, 0, 1))
         milliseconds = 1e3 * seconds / steps
         logger.info(
-            f"{base}, batch {batch}, {members} members of {seeds} seeds: {milliseconds:.3g} ms a step, "
+            f"{name}, batch {batch}, {members} members of {seeds} seeds: {milliseconds:.3g} ms a step, "
             f"{1e3 * members / milliseconds:.0f} trial-steps/s, {torch.cuda.max_memory_allocated() / 1e9:.1f} GB"
         )
-        measured[f"gpu_step_ms_{base}_{batch}_{members}" + ("" if seeds == 1 else f"_seeds{seeds}")] = (
-            milliseconds
-        )
+        of_seeds = "" if seeds == 1 else f"_seeds{seeds}"
+        measured[f"gpu_step_ms_{name}_{batch}_{members}{of_seeds}"] = milliseconds
     return measured
 
 

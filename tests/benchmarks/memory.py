@@ -14,13 +14,14 @@ from pathlib import Path
 import torch
 
 import adalayers.tuning.trainable  # noqa: F401  (a worker has it loaded)
-from adalayers.backbones import loading
+from adalayers.backbones import loading, sources
 from adalayers.backbones.sources import BackboneSource
 from adalayers.config import TrialConfig
-from adalayers.features.features import Features
+from adalayers.features.features import Features, LiveFeatures
 from adalayers.states import ComputeType
-from tests.benchmarks import made
-from tests.benchmarks.training import CONFIG, epoch_of
+from tests.benchmarks.made import BATCH, Sizes, base, cola_lengths, encoded, trial_data
+from tests.benchmarks.training import CONFIG, epoch_of, store
+from tests.benchmarks.training import methods as all_methods
 
 
 @contextmanager
@@ -43,10 +44,8 @@ def most_anonymous_mb() -> Iterator[list[float]]:
 
 def anonymous_mb() -> float:
     """Return this process's private anonymous memory in MB (10^6 bytes)."""
-    line = next(
-        line for line in Path("/proc/self/status").read_text().splitlines() if line.startswith("RssAnon")
-    )
-    return int(line.split()[1]) * 1024 / 1e6
+    lines = Path("/proc/self/status").read_text().splitlines()
+    return int(next(line for line in lines if line.startswith("RssAnon")).split()[1]) * 1024 / 1e6
 
 
 def in_new_process(function: Callable[..., float], *arguments: object) -> float:
@@ -63,7 +62,7 @@ def in_new_process(function: Callable[..., float], *arguments: object) -> float:
 def training_mb(source: BackboneSource, features: Features, config: TrialConfig = CONFIG) -> float:
     """Return the most private memory (MB) that the process has while it trains an epoch over `features`."""
     torch.set_num_threads(2)
-    epoch = epoch_of(made.trial_data(source, features), config)
+    epoch = epoch_of(trial_data(source, features), config)
     with most_anonymous_mb() as most:
         epoch()
     return most[0]
@@ -71,9 +70,37 @@ def training_mb(source: BackboneSource, features: Features, config: TrialConfig 
 
 def loading_over_weights(source: BackboneSource, dtype: ComputeType) -> float:
     """Return the most private memory while a base model is loaded, over the size of its weights in `dtype`."""
-    loading.load(made.minilm())  # what loading imports is no part of it
+    loading.load(sources.resolve("minilm"))  # what loading imports is no part of it
     before = anonymous_mb()
     with most_anonymous_mb() as most:
         loaded = loading.load(dataclasses.replace(source, dtype=dtype))
     size = sum(weights.numel() * weights.element_size() for weights in loaded.parameters()) / 1e6
     return (most[0] - before) / size
+
+
+def resident(root: Path, sizes: Sizes) -> dict[str, float]:
+    """Return the memory of a trial over stored and over live features, on the large backbone."""
+    source, lengths = base("roberta_large", root, sizes), cola_lengths(sizes.sample)
+    # A live epoch is long, its memory is soon known.
+    live = LiveFeatures(source, encoded(lengths[: 2 * BATCH]))
+    features = {"stored": store(root, source, encoded(lengths)), "live": live}
+    return {f"resident_mb_{how}": in_new_process(training_mb, source, each) for how, each in features.items()}
+
+
+def methods(root: Path, sizes: Sizes) -> dict[str, float]:
+    """Return the memory of a trial of each fusion, on the large backbone."""
+    source = base("roberta_large", root, sizes)
+    features = store(root, source, encoded(cola_lengths(2 * BATCH)))
+    return {
+        f"memory_mb_{name}": in_new_process(training_mb, source, features, config)
+        for name, config in list(all_methods().items())[: sizes.levels]
+    }
+
+
+def of_loading(root: Path, sizes: Sizes) -> dict[str, float]:
+    """Return `loading_over_weights` of the large backbone in both types of numbers."""
+    source = base("roberta_large", root, sizes)
+    return {
+        f"loading_over_weights_{dtype}": in_new_process(loading_over_weights, source, dtype)
+        for dtype in ("float32", "bfloat16")
+    }

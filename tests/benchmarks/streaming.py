@@ -11,9 +11,8 @@ stream_bytes_over_tensor         the largest stream_N_bytes_over_tensors
 base_output_identical            whether the base model's output was the same bit for bit in all of it
 """
 
-import contextlib
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 from unittest import mock
@@ -28,10 +27,11 @@ from adalayers.fusion.layer_mix import LayerMixConfig
 from adalayers.models.model import FusionModel
 from adalayers.states import Shape, Stream
 from adalayers.storage import hub
+from tests.benchmarks.made import TINY, Sizes
 from tests.benchmarks.measure import interleaved, logger
-from tests.benchmarks.sizes import TINY, Sizes
 from tests.helpers.tiny import tiny_backbone
 
+DEVICE = torch.device("cuda" if torch.cuda.is_available() else "cpu")
 K = LayerMixConfig().k
 DECODER_TOKENS = 128
 LABELS = {"sequence": 2, "token": 9}
@@ -47,21 +47,18 @@ class Base:
     """
 
     def __init__(self, root: Path, family: str, layers: int, width: int, sequences: int, tokens: int):
-        self.device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
-        self.family, self.layers, self.width, self.sequences = family, layers, width, sequences
-        inner = ("encoder_ffn_dim", "decoder_ffn_dim") if family == "bart" else ("intermediate_size",)
-        sizes: dict[str, int] = dict.fromkeys(inner, 4 * width)
-        if family == "bart":
+        self.bart, self.streams, self.width = family == "bart", (Stream("encoder", layers),), width
+        sizes: dict[str, int] = {"intermediate_size": 4 * width}
+        if self.bart:
+            sizes = dict.fromkeys(("encoder_ffn_dim", "decoder_ffn_dim"), 4 * width)
             sizes |= {"decoder_layers": layers, "max_position_embeddings": 1024}
         folder = tiny_backbone(root / family, family, layers=layers, width=width, heads=width // 64, **sizes)
         with hub.quiet():
             models = [transformers.AutoModel.from_pretrained(folder).eval() for _ in range(2)]
-        self.model, self.second = (model.to(self.device) for model in models)
-        ids = torch.randint(5, 60, (sequences, tokens), generator=torch.Generator().manual_seed(1))
-        self.inputs = {"input_ids": ids.to(self.device)}
-        self.inputs["attention_mask"] = torch.ones_like(self.inputs["input_ids"])
-        if family == "bart":
-            self.inputs["decoder_input_ids"] = self.inputs["input_ids"][:, :DECODER_TOKENS]
+        self.model, self.second = (model.to(DEVICE) for model in models)
+        ids = torch.randint(5, 60, (sequences, tokens), generator=torch.Generator().manual_seed(1)).to(DEVICE)
+        self.encoded = {"input_ids": ids, "attention_mask": torch.ones_like(ids)}
+        self.inputs = self.encoded | ({"decoder_input_ids": ids[:, :DECODER_TOKENS]} if self.bart else {})
         self.outputs: list[torch.Tensor] = []
 
     def tasks(self, n: int) -> dict[str, FusionModel]:
@@ -69,67 +66,57 @@ class Base:
         tasks = {}
         for i in range(n):
             head: Any = ("sequence", "token")[i % 2]
-            shape = Shape(head, LABELS[head], (Stream("encoder", self.layers),), self.width, self.family)
-            tasks[f"task{i}"] = FusionModel(LayerMixConfig(), shape, seed=i).eval().to(self.device)
+            shape = Shape(head, LABELS[head], self.streams, self.width, "bart" if self.bart else "roberta")
+            tasks[f"task{i}"] = FusionModel(LayerMixConfig(), shape, seed=i).eval().to(DEVICE)
         return tasks
 
     def run(self) -> None:
         self.outputs.append(self.model(**self.inputs)[0])
-        self.now()
+        now()
 
     def run_second(self) -> None:
         """Answer one task from a base model of its own."""
         self.run()
-        inner: Any = self.second.get_encoder() if self.family == "bart" else self.second
-        mask = {name: self.inputs[name] for name in ("input_ids", "attention_mask")}
-        states = inner(**mask, output_hidden_states=True)["hidden_states"]
+        inner: Any = self.second.get_encoder() if self.bart else self.second
+        states = inner(**self.encoded, output_hidden_states=True)["hidden_states"]
         (task,) = self.tasks(1).values()
-        lengths = torch.full((self.sequences,), mask["input_ids"].shape[1])
+        lengths = self.encoded["attention_mask"].sum(1).cpu()
         task({state: states[state.number].flatten(0, 1) for state in task.live()}, lengths)
-        self.now()
+        now()
 
-    def now(self) -> float:
-        if self.device.type == "cuda":
-            torch.cuda.synchronize(self.device)
-        return time.perf_counter()
+
+def now() -> float:
+    if DEVICE.type == "cuda":
+        torch.cuda.synchronize(DEVICE)
+    return time.perf_counter()
 
 
 class Clock:
     """Seconds spent in some functions, those that they call counted once; on a GPU the device is waited for."""
 
-    def __init__(self, now: Callable[[], float]):
-        self.now, self.seconds, self._within = now, 0.0, False
+    seconds, _within = 0.0, False
 
     def timed(self, function: Callable[..., Any]) -> Callable[..., Any]:
         def run(*given: Any, **named: Any) -> Any:
             if self._within:
                 return function(*given, **named)
-            began, self._within = self.now(), True
+            began, self._within = now(), True
             try:
                 return function(*given, **named)
             finally:
-                self.seconds += self.now() - began
+                self.seconds += now() - began
                 self._within = False
 
         return run
 
-    @contextlib.contextmanager
-    def in_hooks(self) -> Iterator[None]:
-        """Count the time in the hooks of attached tasks meanwhile; on a GPU this makes every hook wait."""
-        with contextlib.ExitStack() as patches:
-            for name in ("_begin", "_record", "_end"):
-                own = self.timed(getattr(PassRecorder, name))
-                patches.enter_context(mock.patch.object(PassRecorder, name, own))
-            yield
 
-
-def peak_bytes(run: Callable[[], object], device: torch.device) -> int:
+def peak_bytes(run: Callable[[], object]) -> int:
     """Return the most bytes allocated at once while `run` runs, above those before."""
-    if device.type == "cuda":
-        torch.cuda.reset_peak_memory_stats(device)
-        before = torch.cuda.memory_allocated(device)
+    if DEVICE.type == "cuda":
+        torch.cuda.reset_peak_memory_stats(DEVICE)
+        before = torch.cuda.memory_allocated(DEVICE)
         run()
-        return torch.cuda.max_memory_allocated(device) - before
+        return torch.cuda.max_memory_allocated(DEVICE) - before
     from torch.profiler import ProfilerActivity, profile
 
     with profile(activities=[ProfilerActivity.CPU], profile_memory=True) as seen:
@@ -142,11 +129,12 @@ def peak_bytes(run: Callable[[], object], device: torch.device) -> int:
 @torch.no_grad()
 def streaming(base: Base, counts: Sequence[int], repeats: int) -> dict[str, float]:
     """Return the keys of a shape."""
-    measured, tensor = {}, base.sequences * base.inputs["input_ids"].shape[1] * K * 4
+    measured, tensor = {}, base.inputs["input_ids"].numel() * K * 4
     base.run()  # a GPU's libraries take their workspace in the first pass
-    own = peak_bytes(base.run, base.device)
+    own = peak_bytes(base.run)
     for n in counts:
-        clock = Clock(base.now)
+        clock = Clock()
+        hooks = {name: clock.timed(getattr(PassRecorder, name)) for name in ("_begin", "_record", "_end")}
         with adalayers.attach(base.model, **base.tasks(n)) as attached:
             answers = clock.timed(attached.outputs)
 
@@ -154,12 +142,12 @@ def streaming(base: Base, counts: Sequence[int], repeats: int) -> dict[str, floa
                 base.run()
                 answers()
 
-            peak, shares = peak_bytes(answered, base.device), []
-            with clock.in_hooks():
+            peak, shares = peak_bytes(answered), []
+            with mock.patch.multiple(PassRecorder, **hooks):  # on a GPU this makes every hook wait
                 for _ in range(repeats):
-                    clock.seconds, began = 0.0, base.now()
+                    clock.seconds, began = 0.0, now()
                     answered()
-                    shares.append(clock.seconds / (base.now() - began - clock.seconds))
+                    shares.append(clock.seconds / (now() - began - clock.seconds))
         measured[f"stream_{n}_bytes_over_tensors"] = (peak - own) / (n * tensor)
         measured[f"stream_{n}_over_base"] = 1 + float(np.median(shares))
     seconds = interleaved({"base": base.run, "second": base.run_second}, repeats)
@@ -169,8 +157,8 @@ def streaming(base: Base, counts: Sequence[int], repeats: int) -> dict[str, floa
 
 def all_shapes(root: Path, sizes: Sizes) -> dict[str, float | bool]:
     """Return the keys of all shapes."""
-    tiny, gpu, measured, identical = sizes is TINY, torch.cuda.is_available(), dict[str, Any](), True
-    sequences, tokens = (2, 32) if tiny else (64 if gpu else 8, 512)
+    tiny, measured, identical = sizes is TINY, dict[str, Any](), True
+    sequences, tokens = (2, 32) if tiny else (64 if DEVICE.type == "cuda" else 8, 512)
     for name, (family, layers) in SHAPES.items():
         base = Base(root, family, 2 if tiny else layers, 128 if tiny else 1024, sequences, tokens)
         keys = streaming(base, (1, 2, 4, 8)[: sizes.levels], min(3, sizes.repeats))

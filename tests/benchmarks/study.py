@@ -18,38 +18,34 @@ from adalayers.request import DataRequest
 from adalayers.training.trainer import train
 from adalayers.tuning.trainable import trainable
 from studies.alpha_lambda import STUDY
+from tests.benchmarks.made import Sizes
+from tests.benchmarks.measure import logger
 from tests.benchmarks.memory import most_anonymous_mb
-from tests.benchmarks.sizes import Sizes
 from tests.helpers.studying import NoPages
 
 GROWN_FROM = 5
 """Growth is counted from this trial: by then a worker has seen batches of all shapes."""
-EXAMPLES = 512
 ARMS = 15
 
 
-def study_over_training(root: Path, sizes: Sizes, concurrent: int = 2) -> dict[str, float]:
-    """Return wall seconds of a study, the summed seconds of its trials over `concurrent`, and the mean of a trial."""
-    request = DataRequest(
-        "minilm", "acceptability-demo", train_examples=EXAMPLES, eval_examples=64, test_examples=64
-    )
+def study_over_training(root: Path, sizes: Sizes) -> dict[str, float]:
+    """Return wall seconds of a study, and the summed seconds of its trials over 2 at a time."""
+    few = {"eval_examples": 64, "test_examples": 64}
+    request = DataRequest("minilm", "acceptability-demo", train_examples=512, **few)
     data = prepare(request).data("disk", cache=root)  # stored once, as in most studies
     torch.set_num_threads(1)  # as a trial
     ends: list[float] = []
     probe = LayerMixConfig(epochs=4, batch_size=64)
     train(probe, data, seed=0, on_evaluation=lambda evaluation: ends.append(time.perf_counter()))
-    torch.set_num_threads(2)
     epochs = max(1, round(sizes.seconds / ((ends[-1] - ends[0]) / 3)))
     began = time.perf_counter()
-    trials = _study(
-        root, request, sizes.trials, epochs, concurrent, "--set", "batch_size=64", f"patience={epochs}"
-    )
-    wall, seconds = time.perf_counter() - began, trials["seconds"]
-    return {"wall": wall, "training": float(seconds.sum()) / concurrent, "trial": float(seconds.mean())}
+    fixed = ("--set", "batch_size=64", f"patience={epochs}")
+    trials = _study(root, request, sizes.trials, epochs, 2, *fixed)
+    return {"wall": time.perf_counter() - began, "training": float(trials["seconds"].sum()) / 2}
 
 
-def resident_tokens(root: Path, sizes: Sizes) -> list[float]:
-    """Return the most private memory (MB) of each of 20 token trials, one after another in a worker that is used again.
+def resident_tokens(root: Path, sizes: Sizes) -> dict[str, float]:
+    """Return the most private memory (MB) of 20 token trials, one after another in a worker that is used again.
 
     MiniLM, 2000 sentences, the default head, two epochs.
     """
@@ -68,7 +64,10 @@ def resident_tokens(root: Path, sizes: Sizes) -> list[float]:
         _study(root, request, min(20, sizes.trials), 2, 1)
     rows = [line.split() for line in readings.read_text().splitlines()]
     assert len({process for process, _ in rows}) == 1, "the worker was not used again"
-    return [float(most) for _, most in rows]
+    every = [float(most) for _, most in rows]
+    logger.info(f"memory of {len(every)} token trials in one worker: {every} MB")
+    grown = every[-1] - every[min(GROWN_FROM, len(every)) - 1]
+    return {"resident_mb_tokens": max(every), "resident_mb_tokens_growth": grown}
 
 
 def grouped_over_ungrouped(root: Path, sizes: Sizes) -> dict[str, float]:
@@ -90,24 +89,20 @@ def _study(
     design = dataclasses.replace(
         STUDY.design, arms=lambda setting: (STUDY.design.arms(setting)[0][:arms], [])
     )
-    study = dataclasses.replace(STUDY, design=design)
-    output = tempfile.mkdtemp(dir=root)
-    flags = {
+    output, sizes = tempfile.mkdtemp(dir=root), ("train_examples", "eval_examples", "test_examples")
+    flags: dict[str, Any] = {
         "backbone": request.backbone,
         "dataset": request.dataset,
-        "train-examples": request.train_examples,
-        "eval-examples": request.eval_examples,
-        "test-examples": request.test_examples,
         "trials": 0,
         "seeds": seeds,
-        "epochs": epochs,
-        "max-concurrent": concurrent,
-        "tracking-uri": "none",
-        "cache-dir": root,
-        "output": output,
     }
+    flags |= {name.replace("_", "-"): size for name in sizes if (size := getattr(request, name)) is not None}
+    flags |= {"epochs": epochs, "max-concurrent": concurrent, "tracking-uri": "none"}
+    flags |= {"cache-dir": root, "output": output}
     main(
-        study, NoPages, [*(f"--{name}={value}" for name, value in flags.items() if value is not None), *more]
+        dataclasses.replace(STUDY, design=design),
+        NoPages,
+        [*(f"--{name}={value}" for name, value in flags.items()), *more],
     )
     (table,) = Path(output).rglob("trials.csv")
     rows = pd.read_csv(table)

@@ -21,8 +21,7 @@ from reports.page.details import Details
 from reports.page.study_page import StudyPage
 from reports.reading.load import load
 from tests.helpers.long_form import long_but
-from tests.helpers.made_few_shot import with_few_shot
-from tests.helpers.made_layers import with_single_layers, with_sizes
+from tests.helpers.made_layers import with_few_shot, with_single_layers, with_sizes
 from tests.helpers.made_published import with_published
 from tests.helpers.made_up import CONTROL, MadeUp
 from tests.helpers.pages import both_pages, evidence_of

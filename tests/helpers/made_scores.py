@@ -37,11 +37,6 @@ def by_seed(rows: Mapping[str, Sequence[float]]) -> dict[str, dict[int, float]]:
     return {arm: dict(enumerate(map(float, row), start=1)) for arm, row in rows.items()}
 
 
-def first(scores: Mapping[str, Mapping[int, float]], seeds: int) -> dict[str, dict[int, float]]:
-    """Return the scores of the first seeds alone."""
-    return {arm: {s: x for s, x in of_arm.items() if s <= seeds} for arm, of_arm in scores.items()}
-
-
 def request(arms: Mapping[str, Mapping[str, Any]] | Sequence[str], **changed: Any) -> RequestRecord:
     """Return a request for arms, the first of them the control.
 

@@ -57,7 +57,7 @@ class MadeUp:
     effects:   arm -> added to its level on every seed
     failed:    trials (arm, seed) that failed; noise: SD of what differs between arms on one seed
     stopped:   search trials that the scheduler stopped, among `search` of them
-    evaluations: rows of history per trial, `between` rows of mix weights before each
+    evaluations: rows of history per trial, each after one of mix weights alone
     examples:  of the test split; with any, test scores are those of predictions that are right as often as
                the trial's level says; without, there are none, and their hashes differ from arm to arm
     """
@@ -69,7 +69,6 @@ class MadeUp:
     search: int = 6
     stopped: int = 2
     evaluations: int = 5
-    between: int = 1
     tokens: bool = False
     test: bool = True
     layers: int = LAYERS
@@ -91,8 +90,8 @@ class MadeUp:
                 self._confirm_trial(arm, seed)
         self.study = self._study()
 
-    def write(self, folder: str | Path, *, counted: bool = True, best: bool = True) -> Folder:
-        """Write all files; `counted` brings `study.json`'s counts in line with the trials first."""
+    def write(self, folder: str | Path, *, best: bool = True) -> Folder:
+        """Write all files, `study.json`'s counts in line with the trials."""
         place = Folder(folder)
         names = ["trial_id", "split", "index", "label", "prediction", "score"]
         predictions = pd.DataFrame(self.predictions, columns=names)
@@ -102,7 +101,7 @@ class MadeUp:
         trials = [row | {"predictions": hashes.get(row["trial_id"], row["predictions"])} for row in trials]
         results.write_trials(place, trials)
         study = copy.deepcopy(self.study)
-        if counted and "runs" in study:
+        if "runs" in study:
             study["runs"]["counts"] = results.counts(results.read_trials(place))
         if "environment" in study:
             for split, rows in predictions.groupby("split"):
@@ -269,8 +268,8 @@ class MadeUp:
         best = max(1, evaluations - 1)
         speed = 0.15 * math.log2(1 + alpha) * (1 + 60 * weight)
         p = np.full(self.layers, 1 / self.layers)
-        for step in range(1, evaluations * (self.between + 1) + 1):
-            epoch = step / (self.between + 1)
+        for step in range(1, evaluations * 2 + 1):
+            epoch = step / 2
             logits = speed * pull * epoch / evaluations
             if mix == "learned":
                 p = np.exp(logits) / np.exp(logits).sum()
@@ -278,19 +277,15 @@ class MadeUp:
                 p = np.eye(self.layers)[-1]
             point = {"trial_id": row["trial_id"], "epoch": epoch, "step": 100 * step, "lr": 0.001}
             point |= {f"mix/weight_{layer:02d}": float(share) for layer, share in enumerate(p, start=1)}
-            if step % (self.between + 1) == 0:
+            if step % 2 == 0:
                 reached = min(1.0, epoch / best) ** (1 / (1 + math.log2(1 + alpha)))
                 score = level * reached if epoch <= best else level - 0.005
                 point |= {"train/loss": 1 - 0.5 * reached, f"val/{self.metric}": score}
             self.history.append(point)
         entropy = float(-(p[p > 0] * np.log(p[p > 0])).sum())
         row |= {"epochs": evaluations, "best_epoch": best, f"val/{self.metric}": level}
-        row |= {
-            "mix/entropy": entropy,
-            "mix/live_layers": int((p > 0.02).sum()),
-            "parameters": 165_512,
-            "seconds": 12.5,
-        }
+        row |= {"mix/entropy": entropy, "mix/live_layers": int((p > 0.02).sum())}
+        row |= {"parameters": 165_512, "seconds": 12.5}
         self.trials.append(row)
 
     def _study(self) -> dict[str, Any]:

@@ -74,80 +74,52 @@ def batch(lengths: list[int]) -> tuple[torch.Tensor, torch.Tensor]:
     return ids, (torch.arange(max(lengths)) < torch.tensor(lengths).unsqueeze(1)).long()
 
 
+LARGE = "num_hidden_layers hidden_size num_attention_heads intermediate_size max_position_embeddings"
+SIDES = "encoder_layers d_model encoder_attention_heads encoder_ffn_dim max_position_embeddings"
+NAMES = {
+    **dict.fromkeys(
+        ("bart", "blenderbot", "blenderbot-small", "m2m_100", "marian", "mbart", "pegasus"), SIDES
+    ),
+    **dict.fromkeys(("t5", "mt5", "umt5"), "num_layers d_model num_heads d_ff"),
+    "distilbert": "n_layers dim n_heads hidden_dim max_position_embeddings",
+    "gpt2": "n_layer n_embd n_head n_inner n_positions",
+}
+"""How families call layers, width, heads, feed-forward width and positions, where not as in `LARGE`."""
+
+
 def _config(
     family: str, tokenizer: Any, layers: int, width: int, heads: int, overrides: dict[str, Any]
 ) -> Any:
     import transformers
 
-    sizes = {
-        "num_hidden_layers": layers,
-        "hidden_size": width,
-        "num_attention_heads": heads,
-        "intermediate_size": 2 * width,
-        "max_position_embeddings": MAX_TOKENS,
-    }
+    names = NAMES.get(family, LARGE).split()
+    sizes = dict(zip(names, (layers, width, heads, 2 * width, MAX_TOKENS), strict=False))
+    if NAMES.get(family) == SIDES:
+        sizes |= {"decoder_layers": 2, "decoder_attention_heads": heads, "decoder_ffn_dim": 2 * width}
+        sizes |= {"decoder_start_token_id": None if family == "mbart" else 2, "forced_eos_token_id": None}
     offset = {"max_position_embeddings": MAX_TOKENS + 2, "type_vocab_size": 1, "layer_norm_eps": 1e-5}
     grouped = {"num_key_value_heads": heads // 2, "head_dim": width // heads}
-    sides = {
-        "d_model": width,
-        "encoder_layers": layers,
-        "decoder_layers": 2,
-        "encoder_attention_heads": heads,
-        "decoder_attention_heads": heads,
-        "encoder_ffn_dim": 2 * width,
-        "decoder_ffn_dim": 2 * width,
-        "max_position_embeddings": MAX_TOKENS,
-        "decoder_start_token_id": 2,
-        "forced_eos_token_id": None,
-    }
-    t5 = {
-        "d_model": width,
-        "d_kv": width // heads,
-        "d_ff": 2 * width,
-        "num_layers": layers,
-        "num_decoder_layers": 2,
-        "num_heads": heads,
-        "decoder_start_token_id": 0,
-    }
     # As DeBERTa-v3 is configured: relative positions only.
-    relative = {
-        "relative_attention": True,
-        "pos_att_type": ["p2c", "c2p"],
-        "position_buckets": 16,
-        "norm_rel_ebd": "layer_norm",
-        "share_att_key": True,
-        "position_biased_input": False,
-        "type_vocab_size": 0,
-    }
+    relative = {"pos_att_type": ["p2c", "c2p"], "position_buckets": 16, "norm_rel_ebd": "layer_norm"}
+    relative |= {"share_att_key": True, "position_biased_input": False, "type_vocab_size": 0}
     of_roberta = ("roberta", "xlm-roberta", "camembert", "roberta-prelayernorm", "xlm-roberta-xl", "mpnet")
-    of_llama = OF_LLAMA.split()
-    of_bart = ("bart", "blenderbot", "blenderbot-small", "m2m_100", "marian", "pegasus")
-    # Families that name their sizes otherwise, or want more; all others take `sizes`.
-    by_family: dict[str, dict[str, Any]] = {
-        **{name: {**sizes, **grouped} for name in of_llama},
-        **dict.fromkeys(of_bart, sides),
-        **dict.fromkeys(("t5", "mt5", "umt5"), t5),
-        **{name: {**sizes, **offset} for name in of_roberta},
-        "albert": {**sizes, "embedding_size": width // 2},
-        "deberta": {**sizes, "relative_attention": True, "pos_att_type": ["c2p", "p2c"]},
-        "deberta-v2": {**sizes, **relative},
-        "distilbert": {
-            "n_layers": layers,
-            "dim": width,
-            "n_heads": heads,
-            "hidden_dim": 2 * width,
-            "max_position_embeddings": MAX_TOKENS,
-        },
-        "electra": {**sizes, "embedding_size": width},
-        "eurobert": {**sizes, **grouped},
+    of_t5 = {"d_kv": width // heads, "num_decoder_layers": 2, "decoder_start_token_id": 0}
+    # What families want beside their sizes.
+    more: dict[str, dict[str, Any]] = {
+        **dict.fromkeys((*OF_LLAMA.split(), "eurobert"), grouped),
+        **dict.fromkeys(("t5", "mt5", "umt5"), of_t5),
+        **dict.fromkeys(of_roberta, offset),
+        "albert": {"embedding_size": width // 2},
+        "deberta": {"relative_attention": True, "pos_att_type": ["c2p", "p2c"]},
+        "deberta-v2": {"relative_attention": True, **relative},
+        "electra": {"embedding_size": width},
         # Local attention over fewer tokens than the tests' texts have.
-        "modernbert": {**sizes, "local_attention": 4, "global_attn_every_n_layers": 2},
-        "gemma3_text": {**sizes, **grouped, "sliding_window": 4},
-        "gpt2": {"n_layer": layers, "n_embd": width, "n_head": heads, "n_positions": MAX_TOKENS},
-        "gpt_neo": {**sizes, "attention_types": [[["global"], layers]]},
-        "gptj": {**sizes, "rotary_dim": 4},
-        "mbart": {**sides, "decoder_start_token_id": None},
-        "opt": {**sizes, "ffn_dim": 2 * width, "word_embed_proj_dim": width},
+        "modernbert": {"local_attention": 4, "global_attn_every_n_layers": 2},
+        "gemma3_text": {**grouped, "sliding_window": 4},
+        "gpt_neo": {"attention_types": [[["global"], layers]]},
+        "gpt2": {"n_inner": None},
+        "gptj": {"rotary_dim": 4},
+        "opt": {"ffn_dim": 2 * width, "word_embed_proj_dim": width},
     }
     special = {
         f"{role}_token_id": getattr(tokenizer, f"{role}_token_id")
@@ -155,7 +127,7 @@ def _config(
         if getattr(tokenizer, f"{role}_token_id") is not None
     }
     return transformers.AutoConfig.for_model(
-        family, **{**by_family.get(family, sizes), "vocab_size": len(tokenizer), **special, **overrides}
+        family, **{**sizes, **more.get(family, {}), "vocab_size": len(tokenizer), **special, **overrides}
     )
 
 
@@ -211,24 +183,24 @@ def _unigrams(special: list[str], last: list[str]) -> list[tuple[str, float]]:
     return [*((s, 0.0) for s in special), *letters, *words, *((s, 0.0) for s in last)]
 
 
+def _merges(space: str) -> dict[tuple[str, str], None]:
+    """Return merges that join each word letter by letter, with a space before it or not."""
+    words = [*(f"{space}{word}" for word in WORDS), *WORDS]
+    return dict.fromkeys((word[:i], word[i]) for word in words for i in range(1, len(word)))
+
+
 def byte_level() -> tuple[dict[str, int], list[tuple[str, str]]]:
-    """Return a vocabulary and merges that join each word letter by letter, with a space before it or not."""
+    """Return a vocabulary of bytes and its merges."""
     from tokenizers.pre_tokenizers import ByteLevel
 
-    merges: dict[tuple[str, str], None] = {}
-    for word in [*(f"Ġ{word}" for word in WORDS), *WORDS]:
-        for i in range(1, len(word)):
-            merges[word[:i], word[i]] = None
+    merges = _merges("Ġ")
     special = ["<s>", "<pad>", "</s>", "<unk>"]
     pieces = [*special, *sorted(ByteLevel.alphabet()), *map("".join, merges), "<mask>", "<|endoftext|>"]
     return _numbered(pieces), list(merges)
 
 
 def _pieces() -> tuple[dict[str, int], list[tuple[str, str]]]:
-    """Return a vocabulary and merges that join each word letter by letter, spaces written as "▁"."""
-    merges: dict[tuple[str, str], None] = {}
-    for word in [*(f"▁{word}" for word in WORDS), *WORDS]:
-        for i in range(1, len(word)):
-            merges[word[:i], word[i]] = None
+    """Return a vocabulary and its merges, spaces written as "▁"."""
+    merges = _merges("▁")
     special = ["<pad>", "<unk>", "<bos>", "<eos>", "<s>", "</s>"]
-    return _numbered([*special, "▁", *_CHARACTERS, *("".join(pair) for pair in merges)]), list(merges)
+    return _numbered([*special, "▁", *_CHARACTERS, *map("".join, merges)]), list(merges)

@@ -7,8 +7,7 @@ from reports.evidence.evidence import Evidence
 from reports.reading.load import load
 from reports.tables.costs import front
 from reports.tables.factor import over_factor
-from tests.helpers.made_few_shot import METHODS, with_few_shot
-from tests.helpers.made_layers import SIZES, with_sizes
+from tests.helpers.made_layers import METHODS, SIZES, with_few_shot, with_sizes
 from tests.helpers.made_up import CONTROL, CORE, MadeUp
 
 SMALL = {"seeds": 2, "search": 0, "evaluations": 2}
