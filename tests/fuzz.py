@@ -299,17 +299,14 @@ def _spoil_tensors(path: Path, rng: random.Random) -> None:
     name = rng.choice(sorted(tensors))
     tensor = tensors.pop(name)
     other = tensor.flatten().clone()
-    other[rng.randrange(len(other))] = rng.choice(
-        [-1, 2**31] + [math.nan, math.inf, -3e38] * tensor.is_floating_point()
-    )
+    numbers = [-1, 2**31, math.nan, math.inf, -3e38] if tensor.is_floating_point() else [-1, 2**31]
+    other[rng.randrange(len(other))] = rng.choice(numbers)
     sizes = [rng.choice([0, size, size + 1]) for size in tensor.shape]
     dtype = rng.choice([torch.float64, torch.int64, torch.bool, torch.bfloat16])
     changed = [torch.zeros(sizes), tensor.to(dtype), other.reshape(tensor.shape)]
-    more: dict[str, torch.Tensor] = rng.choice(
-        [{}, {f"{name}.{_word(rng)}": tensor}, {name: tensor, "one.more": torch.zeros(2)}]
-        + [{name: each} for each in changed]
-    )
-    save_file(tensors | more, path)
+    instead = [{}, {f"{name}.{_word(rng)}": tensor}, {name: tensor, "one.more": torch.zeros(2)}]
+    instead += [{name: each} for each in changed]
+    save_file(tensors | rng.choice(instead), path)
 
 
 def _spoil(frame: pd.DataFrame, rng: random.Random) -> pd.DataFrame:

@@ -92,23 +92,19 @@ class MadeUp:
 
     def write(self, folder: str | Path, *, best: bool = True) -> Folder:
         """Write all files, `study.json`'s counts in line with the trials."""
-        place = Folder(folder)
+        place, hashes = Folder(folder), dict[str, dict[str, str]]()
         names = ["trial_id", "split", "index", "label", "prediction", "score"]
         predictions = pd.DataFrame(self.predictions, columns=names)
-        said = predictions.groupby("trial_id")
-        hashes = {trial_id: results.prediction_hash(rows) for trial_id, rows in said}
-        trials = [{"predictions": ""} | row for row in self.trials]
-        trials = [row | {"predictions": hashes.get(row["trial_id"], row["predictions"])} for row in trials]
+        for trial_id, rows in predictions.groupby("trial_id"):
+            hashes[trial_id] = {"predictions": results.prediction_hash(rows)}
+        trials = [{"predictions": ""} | row | hashes.get(row["trial_id"], {}) for row in self.trials]
         results.write_trials(place, trials)
         study = copy.deepcopy(self.study)
-        if "runs" in study:
-            study["runs"]["counts"] = results.counts(results.read_trials(place))
-        if "environment" in study:
-            for split, rows in predictions.groupby("split"):
-                sizes = study["environment"]["dataset"]["examples"]
-                sizes[{"val": "validation"}.get(split, split)] = int(rows.groupby("trial_id").size().max())
-        if "request" in study and not study.get("runs", {}).get("history", True):
-            study["runs"]["history"] = [self._one_run()]
+        study["runs"]["counts"] = results.counts(results.read_trials(place))
+        for split, rows in predictions.groupby("split"):
+            sizes = study["environment"]["dataset"]["examples"]
+            sizes[{"val": "validation"}.get(split, split)] = int(rows.groupby("trial_id").size().max())
+        study["runs"]["history"] = study["runs"]["history"] or [self._one_run()]
         if not study["request"]["comparisons"]:
             asked = from_json(StudyFile, study).request
             factors = [factor.name for factor in asked.factors]
@@ -148,26 +144,18 @@ class MadeUp:
                 for after in ends
                 if after >= FIRST
             )
+            scored = dict.fromkeys(("confirmed", "test_scored"), len(names) * (end - before))
+            when = {"started": f"2026-05-0{day}", "ended": f"2026-05-0{day}T12:00", "seconds": 812.0}
             made = Run(
-                started=f"2026-05-0{day}",
-                ended=f"2026-05-0{day}T12:00",
-                seconds=812.0,
-                confirmed=len(names) * (end - before),
-                test_scored=len(names) * (end - before),
                 seeds={name: [*range(before + 1, end + 1)] for name in names},
                 planned=planned[day - 1] if planned else end,
                 until_decided=len(ends) > 1,
-                analyses=analyses,
-                commit="abc",
-                dirty=False,
+                **{"analyses": analyses, "commit": "abc", "dirty": False, **when, **scored},
             )
             happened.append(dataclasses.asdict(made))
             before = end
-        self.study["runs"] |= {
-            "history": happened,
-            "analyses": sum(map(len, runs)),
-            "test_opened": sum(map(bool, runs)),
-        }
+        counts = {"analyses": sum(map(len, runs)), "test_opened": sum(map(bool, runs))}
+        self.study["runs"] |= {"history": happened, **counts}
         return self
 
     def _one_run(self) -> dict[str, Any]:
@@ -182,6 +170,7 @@ class MadeUp:
         return dataclasses.asdict(Run(confirmed=1, seeds=seeds, planned=max(1, most), analyses=analyses))
 
     def _arms(self) -> list[dict[str, Any]]:
+        best = {"alpha": 91.5, "entropy_weight": 0.0004, "mix": "learned"}
         arms = [
             {"name": f"alpha={alpha} entropy_weight={weight:g}", "role": "core"}
             | {"config": {"alpha": alpha, "entropy_weight": weight, "mix": "learned"}}
@@ -192,8 +181,7 @@ class MadeUp:
         arms += [
             {"name": "uniform", "role": "uniform", "config": {"mix": "uniform"}},
             {"name": "last", "role": "last", "config": {"mix": "last"}},
-            {"name": "best", "role": "best"}
-            | {"config": {"alpha": 91.5, "entropy_weight": 0.0004, "mix": "learned"}},
+            {"name": "best", "role": "best", "config": best},
         ]
         for arm in arms:
             rates = {"lr": 0.001, "mix_lr": 0.001} if arm["config"]["mix"] == "learned" else {"lr": 0.001}
@@ -207,18 +195,18 @@ class MadeUp:
         config = {"alpha": alpha, "entropy_weight": weight, "mix": "learned"}
         config |= {"lr": 10 ** self.rng.uniform(-4, -2), "mix_lr": 10 ** self.rng.uniform(-4, -1)}
         level = 0.35 + 0.03 * math.log10(alpha) + 0.03 * self.rng.normal()
-        row = self._row(f"search{number:03d}", "search", "", "stopped" if stopped else "completed", 0, config)
+        row = self._row(config, trial_id=f"search{number:03d}", stage="search", arm="", seed=0)
+        row["status"] = "stopped" if stopped else "completed"
         self._run(row, level * (0.7 if stopped else 1.0), 2 if stopped else self.evaluations)
 
     def _confirm_trial(self, arm: Mapping[str, Any], seed: int) -> None:
         name = arm["name"]
         trial_id = f"{self.arms.index(dict(arm)):02d}{seed:02d}"
         config = {"lr": 0.001, "mix_lr": 0.001, **arm["config"]}
+        row = self._row(config, trial_id=trial_id, stage="confirm", arm=name, status="completed", seed=seed)
         if (name, seed) in self.failed:
-            row = self._row(trial_id, "confirm", name, "failed", seed, config)
-            self.trials.append(row | {"error": "RuntimeError: loss | was\n`nan`"})
+            self.trials.append(row | {"status": "failed", "error": "RuntimeError: loss | was\n`nan`"})
             return
-        row = self._row(trial_id, "confirm", name, "completed", seed, config)
         level = 0.4 + self.effects.get(name, 0.0) + self._luck[seed] + self.noise * self.rng.normal()
         self._run(row, level, self.evaluations)
         if self.test:
@@ -235,9 +223,9 @@ class MadeUp:
         right = self.rng.random(self.examples) < 0.5 + level / 2
         if self.tokens:
             labels = [("B-LOC I-LOC O B-PER", "O B-ORG")[i % 2] for i in range(self.examples)]
+            wrong = [tags.replace("I-", "B-").replace("ORG", "LOC") for tags in labels]
             said = [
-                (tags if ok else tags.replace("I-", "B-").replace("ORG", "LOC")).split()
-                for tags, ok in zip(labels, right, strict=True)
+                (tags if ok else other).split() for ok, tags, other in zip(right, labels, wrong, strict=True)
             ]
             labels = [tags.split() for tags in labels]
             scores = token_scores(labels, said, scheme_or_runs(TAGS))
@@ -254,11 +242,8 @@ class MadeUp:
             for i, (a, b) in enumerate(zip(labels, said, strict=True))
         ]
 
-    def _row(
-        self, trial_id: str, stage: str, arm: str, status: str, seed: int, config: Mapping[str, Any]
-    ) -> dict[str, Any]:
-        row = {"trial_id": trial_id, "stage": stage, "arm": arm, "status": status, "error": "", "seed": seed}
-        return row | {f"config/{name}": value for name, value in config.items()}
+    def _row(self, config: Mapping[str, Any], **row: Any) -> dict[str, Any]:
+        return {"error": "", **row} | {f"config/{name}": value for name, value in config.items()}
 
     def _run(self, row: dict[str, Any], level: float, evaluations: int) -> None:
         """Add a trial that reaches `level` at its last evaluation but one, and its history."""
