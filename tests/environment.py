@@ -107,8 +107,6 @@ def cases() -> dict[str, Case]:
     before, dead = (*(NOBODY if can_be_nobody() else ()), *UV), "127.0.0.1:9"
     drawn = "wanted to draw figures, which fails here (UnicodeDecode"
     database = "wanted MLflow's database at a path without ?, got "
-    ascii_path = Case("set PYTHONUTF8=1, or name another", ASCII, output="jürgen")
-    cluster = Case(f"wanted a Ray cluster as --address {dead}", {"RAY_ADDRESS": dead})
     return {
         "variables, odd names, uv run in a large folder with a package adalayers": Case(
             "", IGNORED | ASCII, all_at_once, odd, tracked, before, clean=can_be_nobody()
@@ -116,8 +114,8 @@ def cases() -> dict[str, Case]:
         "a current folder that is gone": Case("wanted a current folder, this one is gone", cwd=gone),
         "a matplotlibrc that is no text": Case(drawn, cwd=matplotlibrc),
         "? in the output": Case(database, output="what?now=1", argv=()),
-        "a path that an ASCII locale cannot read": ascii_path,
-        "a cluster that is dead": cluster,
+        "a path that ASCII cannot read": Case("set PYTHONUTF8=1, or name another", ASCII, output="jürgen"),
+        "a dead cluster": Case(f"wanted a Ray cluster as --address {dead}", {"RAY_ADDRESS": dead}),
     }
 
 

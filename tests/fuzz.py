@@ -74,14 +74,6 @@ WORDS = ["", "\n", "x" * 300, "a\x00b", str(10**12), str(2**63), *f"{NUMBERS} {P
 SHAPE = Shape("sequence", 2, (Stream("encoder", 4),), 32, "bert")
 
 
-class Hang(Exception):
-    """A case took too long."""
-
-
-class Lost(Exception):
-    """Something is gone that cannot be made again."""
-
-
 class Fuzz:
     """What cases share: a tiny backbone, dataset, study and trained parts, made once and copied for each case."""
 
@@ -190,9 +182,9 @@ class Fuzz:
                 except BadInput as error:
                     wrong = error
             if struck.name != TRIALS and not read_trials(folder)[before.columns].equals(before):
-                raise Lost(f"{TRIALS} has changed though {struck.name} was damaged")
+                raise Wrong(f"{TRIALS} has changed though {struck.name} was damaged")
             if wrong is not None and struck in left and struck.read_bytes() != left[struck]:
-                raise Lost(f"{struck.name} was refused ({wrong}), and written over")
+                raise Wrong(f"{struck.name} was refused ({wrong}), and written over")
             if wrong is not None:
                 raise wrong
 
@@ -207,7 +199,7 @@ class Fuzz:
             numbers = re.findall(r"\bnan\b|\binf\b", str(dataclasses.asdict(answers["task"])))
             labels = json.loads((folder / CONFIG).read_text()).get("labels", [])
             if numbers or (labels and set(labels) != set(task.about["labels"])):
-                raise Lost(f"an answer from damaged parts: {answers['task']}")
+                raise Wrong(f"an answer from damaged parts: {answers['task']}")
 
 
 KINDS = {"flags": 6, "hyperparameters": 6, "dataset": 2, "backbone_folder": 2, "results": 2, "best": 4}
@@ -329,7 +321,7 @@ def run(case: Callable[[random.Random], None], rng: random.Random) -> str:
     """Run one case; return what came of it: done, refused, or what was wrong."""
 
     def hang(number: int, frame: FrameType | None) -> None:
-        raise Hang(f"more than {HANG_SECONDS} s")
+        raise Wrong(f"more than {HANG_SECONDS} s")
 
     before = signal.signal(signal.SIGALRM, hang)
     signal.alarm(HANG_SECONDS)

@@ -48,6 +48,5 @@ def columns(path: Path) -> list[str]:
     if path.suffix == ".parquet":
         return [name for name in pyarrow.parquet.read_schema(path).names if name != "__index_level_0__"]
     document = json.loads(path.read_text())
-    return list(
-        {name: None for row in (document if isinstance(document, list) else [document]) for name in row}
-    )
+    rows = document if isinstance(document, list) else [document]
+    return list({name: None for row in rows for name in row})

@@ -30,9 +30,7 @@ def tied(made: MadeUp) -> MadeUp:
 def layers() -> MadeUp:
     """Single layers of a study of entities, all decided, against the learned mix."""
     made = with_single_layers(MadeUp(seeds=6, search=0, tokens=True, examples=40, effects={"uniform": -0.2}))
-    keep(
-        made, CORE[0], "uniform", *(arm["name"] for arm in made.arms if arm["config"].get("mix") == "single")
-    )
+    keep(made, CORE[0], "uniform", *(arm["name"] for arm in made.arms if "layer" in arm["config"]))
     for arm in made.arms[2:]:
         arm["role"] = "single"
     made.study["request"]["headline"] = ["single", "uniform"]
@@ -42,9 +40,8 @@ def layers() -> MadeUp:
 def keep(made: MadeUp, *arms: str) -> None:
     """Leave a study these arms alone, and no factors."""
     made.study["request"] |= {"factors": [], "scientific": []}
-    made.arms[:] = [
-        arm | {"role": arm["role"].replace("core", "")} for arm in made.arms if arm["name"] in arms
-    ]
+    kept = [arm for arm in made.arms if arm["name"] in arms]
+    made.arms[:] = [arm | {"role": arm["role"].replace("core", "")} for arm in kept]
     made.trials = [row for row in made.trials if row["arm"] in arms]
 
 
@@ -74,11 +71,9 @@ def smoke() -> MadeUp:
     """A study that is less than a finished one, with all kinds of limits."""
     made = arms_alone(failed=((CORE[1], 2), ("last", 3)))
     made.study["runs"] |= {"state": "interrupted", "smoke": True}
-    made.study["environment"]["git"]["dirty"] = True
-    made.study["environment"]["dataset"] |= {
-        "shared": {"test": 16},
-        "truncated": {"train": {"examples": 900}},
-    }
+    environment = made.study["environment"]
+    environment["git"]["dirty"] = True
+    environment["dataset"] |= {"shared": {"test": 16}, "truncated": {"train": {"examples": 900}}}
     made.trials[-1]["status"] = "unfinished"
     return made
 
@@ -95,12 +90,6 @@ STUDIES: dict[str, Callable[[], MadeUp]] = {
 """Name of a golden page -> the study that it is of."""
 
 
-def of_study(name: str, folder: Path) -> str:
-    made = STUDIES[name]()
-    made.study["request"]["method"] = dict(STUDY.page.method)
-    return page(evidence_of(made, folder / "minilm-cola"))
-
-
 def across_cases(folder: Path) -> str:
     for name, layers in (("minilm-cola", 6), ("roberta-large-cola", 24)):
         MadeUp(seeds=6, search=0, layers=layers, effects={"uniform": 0.3}).write(folder / name)
@@ -113,7 +102,11 @@ PAGES = (*STUDIES, "across_cases")
 
 def written(name: str, folder: Path) -> str:
     """Return a golden page, made in an empty folder."""
-    return across_cases(folder) if name == "across_cases" else of_study(name, folder)
+    if name == "across_cases":
+        return across_cases(folder)
+    made = STUDIES[name]()
+    made.study["request"]["method"] = dict(STUDY.page.method)
+    return page(evidence_of(made, folder / "minilm-cola"))
 
 
 if __name__ == "__main__":

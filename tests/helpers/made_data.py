@@ -35,10 +35,9 @@ def made_split(kind, n, layers, width, n_labels, seed, informative):
         states[informative] += 3.0 * directions[np.repeat(labels, lengths)]
         return SplitData(MadeFeatures(lengths, states), labels, np.arange(n))
     words = lengths - 2  # the first and last token are special
-    word_offsets = np.concatenate([[0], np.cumsum(words)])
+    offsets, word_offsets = (np.concatenate([[0], np.cumsum(counts)]) for counts in (lengths, words))
     labels = rng.integers(0, n_labels, int(words.sum()))
     starts = np.concatenate([np.arange(1, count + 1) for count in words])
-    offsets = np.concatenate([[0], np.cumsum(lengths)])
     rows = np.repeat(offsets[:-1], words) + starts
     states[informative][rows] += 3.0 * directions[labels]
     tokens = Encoded(np.zeros(tokens, dtype=np.int32), offsets, starts, word_offsets)

@@ -90,7 +90,7 @@ class Top(Fusion):
         return self.taken
 
     def fuse(self, states, lengths, live):
-        return states[self.states[-1]].float()
+        return states[live[0]].float()
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -119,6 +119,3 @@ class Looking(Top):
 
     def depth(self):
         return int(self.chosen)
-
-    def fuse(self, states, lengths, live):
-        return states[live[0]].float()

@@ -29,14 +29,9 @@ class Server:
 
     def start(self) -> None:
         with (self._root / "server.log").open("a") as log:
-            self._process = subprocess.Popen(
-                self._argv,
-                stdout=log,
-                stderr=log,
-                cwd=self._root,
-                env={**os.environ, "MLFLOW_SERVER_ENABLE_JOB_EXECUTION": "false"},
-                start_new_session=True,
-            )
+            environment = {**os.environ, "MLFLOW_SERVER_ENABLE_JOB_EXECUTION": "false"}
+            own = {"cwd": self._root, "env": environment, "start_new_session": True}
+            self._process = subprocess.Popen(self._argv, stdout=log, stderr=log, **own)
         if not waited(self._process, self._answers, every=0.2):
             raise Wrong(f"the server did not start: see {self._root}/server.log")
 

@@ -26,10 +26,8 @@ WORDS = dataclasses.replace(TEXTS, head="token", n_outputs=9)
 BART = dataclasses.replace(TEXTS, streams=(ENCODER, DECODER), family="bart")
 GPT2 = dataclasses.replace(TEXTS, streams=(DECODER,), family="gpt2")
 
-EVERY: dict[str, dict[str, Any]] = {
-    "texts": {"shape": TEXTS, "dataset": "cola"},
-    "words": {"shape": WORDS},
-}
+EVERY: dict[str, dict[str, Any]] = {"texts": {"shape": TEXTS, "dataset": "cola"}, "words": {"shape": WORDS}}
+FIXED = {"batch_size": 32, "hidden_states": "layers:1,6"}
 MORE: dict[str, dict[str, dict[str, Any]]] = {
     "ablation": {"no positions": {"shape": TEXTS, "dataset": "imdb"}},
     "alpha_lambda": {"a rate of the mix": {"shape": TEXTS, "dataset": "another", "mix_lr": 0.01}},
@@ -52,12 +50,7 @@ MORE: dict[str, dict[str, dict[str, Any]]] = {
     },
     "published": {
         "imdb": {"shape": TEXTS, "dataset": "imdb", "epochs": 200},
-        "another, fixed": {
-            "shape": WORDS,
-            "dataset": "mine",
-            "batch_size": 32,
-            "hidden_states": "layers:1,6",
-        },
+        "another, fixed": {"shape": WORDS, "dataset": "mine", **FIXED},
     },
     "single_layer": {"a layer": {"shape": TEXTS, "layer": 2}},
     "small_data": {
@@ -70,13 +63,6 @@ MORE: dict[str, dict[str, dict[str, Any]]] = {
 """What else a study is planned on, where its plan depends on it."""
 
 
-def write() -> None:
-    """Write the plans of all studies."""
-    PLANS.mkdir(exist_ok=True)
-    for name in STUDIES:
-        plan_file(name).write_text(plans(name), encoding="utf-8")
-
-
 def plan_file(name: str) -> Path:
     return PLANS / f"{name}.txt"
 
@@ -84,27 +70,21 @@ def plan_file(name: str) -> Path:
 def plans(name: str) -> str:
     """Return what a study plans, on all that it is planned on."""
     study = importlib.import_module(f"studies.{name}").STUDY
-    cases = {
-        case: how
-        for case, how in {**EVERY, **MORE.get(name, {})}.items()
-        if study.task_kind in (None, "sequence" if how["shape"].head == "sequence" else "word")
-    }
     lines: list[str] = []
-    for case, how in cases.items():
-        lines += [f"== {case}", *_told(study, setting_of(study, **how)), ""]
+    for case, how in {**EVERY, **MORE.get(name, {})}.items():
+        if study.task_kind in (None, "sequence" if how["shape"].head == "sequence" else "word"):
+            lines += [f"== {case}", *_told(study, setting_of(study, **how)), ""]
     return "\n".join(lines)
 
 
 def _told(study: Any, setting: Setting) -> Iterator[str]:
     """Yield a line for each part of a plan; a configuration is what tells it from the defaults."""
     made = planned(study, setting)
-    for note in made.notes:
-        yield f"note {note}"
+    yield from (f"note {note}" for note in made.notes)
     for arm in made.arms:
         names = "".join(f" ({name} {value})" for name, value in vars(arm).items() if name in NAMES and value)
         yield f"arm {arm.name} [{arm.role}]{names}: {_words(arm.config.identity(setting.shape))}"
-    for name, why in made.dropped:
-        yield f"dropped {name}: {why}"
+    yield from (f"dropped {name}: {why}" for name, why in made.dropped)
     for search in made.searches:
         names = f"{search.becomes} [{search.role}], {search.min_trials} at least"
         yield f"search {search.name} -> {names}: {_words(search.base.identity(setting.shape))}"
@@ -116,10 +96,9 @@ def _told(study: Any, setting: Setting) -> Iterator[str]:
     used = {name for arm in made.arms for name in ("fusion", *arm.config.used(setting.shape))}
     factors = [factor.name for factor in study.design.factors if factor.name in used]
     known = planned_arms(made, setting.shape)
-    known += [
-        dataclasses.replace(known[0], name=search.becomes, role=search.role, tunes=(search.name,))
-        for search in made.searches
-    ]
+    for search in made.searches:
+        becomes = {"name": search.becomes, "role": search.role, "tunes": (search.name,)}
+        known.append(dataclasses.replace(known[0], **becomes))
     planned_pairs = study.design.comparisons(known, factors, made.control)
     yield f"interactions {sum(pair.kind == 'interaction' for pair in planned_pairs)}"
     for pair in (pair for pair in planned_pairs if pair.kind != "interaction"):
@@ -129,8 +108,7 @@ def _told(study: Any, setting: Setting) -> Iterator[str]:
         yield f"{rank} {pair.kind} {arm} | {control}{at and f' | {at}'}{cells}"
     yield from (f"variant {variant.name}" for variant in made.variants)
     for record in made.published:
-        told = {name: value for name, value in vars(record).items() if value}
-        yield f"published {_words(told)}"
+        yield f"published {_words({name: value for name, value in vars(record).items() if value})}"
 
 
 NAMES = ("aliases", "label", "words")
@@ -141,4 +119,6 @@ def _words(values: Mapping[str, Any] | Settings) -> str:
 
 
 if __name__ == "__main__":
-    write()
+    PLANS.mkdir(exist_ok=True)
+    for each in STUDIES:
+        plan_file(each).write_text(plans(each), encoding="utf-8")

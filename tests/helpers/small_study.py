@@ -56,15 +56,11 @@ class Study:
             log: Where it writes what it says; the study's own where it is not said.
         """
         python, *script = self._argv
+        argv = [python, *(["-c", *at] if at else []), *script]
+        variables = {**(environment or self.environment), "TMPDIR": self.environment["TMPDIR"]}
         with (log or self.log).open("a") as file:
             print("--- run", file=file, flush=True)
-            return subprocess.Popen(
-                [python, *(["-c", *at] if at else []), *script],
-                stdout=file,
-                stderr=file,
-                env={**(environment or self.environment), "TMPDIR": self.environment["TMPDIR"]},
-                start_new_session=True,
-            )
+            return subprocess.Popen(argv, stdout=file, stderr=file, env=variables, start_new_session=True)
 
     def said(self) -> str:
         """Return what the last run has said so far."""
@@ -127,10 +123,9 @@ def differences(study: Study, whole: Study, *, rounded: bool = False) -> list[st
     found = []
     how = {"rtol": 1e-4, "atol": 1e-5} if rounded else {"check_exact": True}
     for name in (TRIALS, HISTORY, PREDICTIONS):
+        left, right = (_rows(of.folder, name) for of in (study, whole))
         try:
-            pd.testing.assert_frame_equal(
-                *(_rows(of.folder, name) for of in (study, whole)), check_like=True, **how
-            )
+            pd.testing.assert_frame_equal(left, right, check_like=True, **how)
         except AssertionError as error:
             found.append(f"{name}: {' '.join(str(error).split())[:300]}")
     if not rounded and _claims(study, whole) != _claims(whole, whole):

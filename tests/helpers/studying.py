@@ -52,10 +52,9 @@ def world(folder: Path) -> dict[str, Path]:
             if text not in seen:
                 seen.add(text)
                 rows.append({"text": text, "label": label if rng.random() > 0.1 else 1 - label})
-        (folder / "echo").mkdir(parents=True, exist_ok=True)
-        Dataset.from_list(rows, features=features).to_parquet(
-            folder / "echo" / f"{split}-00000-of-00001.parquet"
-        )
+        path = folder / "echo" / f"{split}-00000-of-00001.parquet"
+        path.parent.mkdir(parents=True, exist_ok=True)
+        Dataset.from_list(rows, features=features).to_parquet(path)
     return {"backbone": tiny_backbone(folder / "tiny"), "dataset": folder / "echo"}
 
 
@@ -104,11 +103,9 @@ def run_here(argv: list[str], *, study: Study = STUDY, report: bool = True) -> R
     report:  False leaves out the page, which takes longer to make than a tiny study to run
     """
     out, err = io.StringIO(), io.StringIO()
-    with contextlib.ExitStack() as stack:
-        stack.enter_context(mock.patch.dict(os.environ))  # what the study sets there ends with it
-        stack.enter_context(contextlib.redirect_stdout(out))
-        stack.enter_context(contextlib.redirect_stderr(err))
-        stack.enter_context(without_figures())
+    variables = mock.patch.dict(os.environ)  # what the study sets there ends with it
+    shown = contextlib.redirect_stdout(out), contextlib.redirect_stderr(err)
+    with variables, shown[0], shown[1], without_figures():
         code = main(study, reports if report else NoPages, argv)
     return Ran(code, out.getvalue(), err.getvalue())
 

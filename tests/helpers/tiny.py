@@ -131,40 +131,43 @@ def _config(
     )
 
 
+BERTS, XLMS, T5S = "[PAD] [CLS] [SEP] [UNK]", "<s> <pad> </s> <unk>", "<pad> </s> <unk>"
+UNIGRAMS: dict[str, tuple[str, str, str, dict[str, Any]]] = {
+    "albert": ("Albert", BERTS, "[MASK]", {}),
+    "deberta-v2": ("DebertaV2", BERTS, "[MASK]", {}),
+    "mbart": ("MBart", XLMS, "<mask>", {"src_lang": "en_XX"}),
+    "xlm-roberta": ("XLMRoberta", XLMS, "<mask>", {}),
+    "pegasus": ("Pegasus", T5S, "", {"offset": 0}),
+    **dict.fromkeys(("t5", "mt5", "umt5"), ("T5", T5S, "", {"extra_ids": 0})),
+}
+"""Family -> its tokeniser of pieces with scores: class, special pieces before and after, and what else it takes."""
+BYTES = {
+    **dict.fromkeys(("roberta", "bart", "roberta-prelayernorm"), "Roberta"),
+    **dict.fromkeys(("gpt2", "opt", "gpt_neo", "gptj", "phi"), "GPT2"),
+    "gpt_neox": "GPTNeoX",
+    "qwen2": "Qwen2",
+    "qwen3": "Qwen2",
+}
+MERGED = {
+    **dict.fromkeys(("llama", "mistral"), "Llama"),
+    **dict.fromkeys(("gemma", "gemma2", "gemma3_text"), "Gemma"),
+}
+
+
 def _tokenizer(family: str) -> Any:
     """Return a tokeniser of the class and kind that the family's own checkpoints have."""
     import transformers
 
-    limit: dict[str, Any] = {"model_max_length": MAX_TOKENS}
-    if family in ("deberta-v2", "albert"):
-        pieces = _unigrams(["[PAD]", "[CLS]", "[SEP]", "[UNK]"], ["[MASK]"])
-        of_family = {"deberta-v2": transformers.DebertaV2Tokenizer, "albert": transformers.AlbertTokenizer}
-        return of_family[family](vocab=pieces, **limit)
-    if family in ("xlm-roberta", "mbart"):
-        pieces = _unigrams(["<s>", "<pad>", "</s>", "<unk>"], ["<mask>"])
-        if family == "mbart":
-            return transformers.MBartTokenizer(vocab=pieces, src_lang="en_XX", **limit)
-        return transformers.XLMRobertaTokenizer(vocab=pieces, **limit)
-    if family in ("t5", "mt5", "umt5", "pegasus"):
-        pieces = _unigrams(["<pad>", "</s>", "<unk>"], [])
-        if family == "pegasus":
-            return transformers.PegasusTokenizer(vocab=pieces, offset=0, **limit)
-        return transformers.T5Tokenizer(vocab=pieces, extra_ids=0, **limit)
-    vocab, merges = byte_level()
-    by_bytes: dict[str, Any] = {
-        **dict.fromkeys(("roberta", "bart", "roberta-prelayernorm"), transformers.RobertaTokenizer),
-        **dict.fromkeys(("gpt2", "opt", "gpt_neo", "gptj", "phi"), transformers.GPT2Tokenizer),
-        "gpt_neox": transformers.GPTNeoXTokenizer,
-        "qwen2": transformers.Qwen2Tokenizer,
-        "qwen3": transformers.Qwen2Tokenizer,
-    }
-    if family in by_bytes:
-        return by_bytes[family](vocab=vocab, merges=merges, **limit)
-    if family in ("llama", "mistral", "gemma", "gemma2", "gemma3_text"):
-        vocab, merges = _pieces()
-        kind: Any = transformers.GemmaTokenizer if family.startswith("gemma") else transformers.LlamaTokenizer
-        return kind(vocab=vocab, merges=merges, **limit)
-    return transformers.BertTokenizer(vocab=_wordpieces(), do_lower_case=False, **limit)
+    if family in UNIGRAMS:
+        kind, special, last, own = UNIGRAMS[family]
+        own = {**own, "vocab": _unigrams(special.split(), last.split())}
+    elif family in BYTES or family in MERGED:
+        kind = {**BYTES, **MERGED}[family]
+        vocab, merges = byte_level() if family in BYTES else _pieces()
+        own = {"vocab": vocab, "merges": merges}
+    else:
+        kind, own = "Bert", {"vocab": _wordpieces(), "do_lower_case": False}
+    return getattr(transformers, f"{kind}Tokenizer")(**own, model_max_length=MAX_TOKENS)
 
 
 def _numbered(pieces: Iterable[str]) -> dict[str, int]:
