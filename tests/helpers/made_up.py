@@ -33,7 +33,8 @@ from adalayers.tasks.schemes import scheme_or_runs
 
 CONTROL = "alpha=1 entropy_weight=0"
 ALPHAS, WEIGHTS, LAYERS = (1, 8, 64, 512), (0.0, 0.001, 0.01), 6
-CORE = tuple(f"alpha={alpha} entropy_weight={weight:g}" for alpha in ALPHAS for weight in WEIGHTS)
+CELLS = [(alpha, weight) for alpha in ALPHAS for weight in WEIGHTS]
+CORE = tuple(f"alpha={alpha} entropy_weight={weight:g}" for alpha, weight in CELLS)
 TYPES = ("LOC", "MISC", "ORG", "PER")
 TAGS = ("O", *(f"{place}-{name}" for name in TYPES for place in "BI"))
 DOCUMENT = Path(__file__).with_suffix(".json")
@@ -171,18 +172,13 @@ class MadeUp:
 
     def _arms(self) -> list[dict[str, Any]]:
         best = {"alpha": 91.5, "entropy_weight": 0.0004, "mix": "learned"}
+        core = [{"alpha": alpha, "entropy_weight": weight, "mix": "learned"} for alpha, weight in CELLS]
         arms = [
-            {"name": f"alpha={alpha} entropy_weight={weight:g}", "role": "core"}
-            | {"config": {"alpha": alpha, "entropy_weight": weight, "mix": "learned"}}
-            for alpha in ALPHAS
-            for weight in WEIGHTS
+            {"name": name, "role": "core", "config": config} for name, config in zip(CORE, core, strict=True)
         ]
         arms[6]["aliases"] = ["published"]
-        arms += [
-            {"name": "uniform", "role": "uniform", "config": {"mix": "uniform"}},
-            {"name": "last", "role": "last", "config": {"mix": "last"}},
-            {"name": "best", "role": "best", "config": best},
-        ]
+        others = {"uniform": {"mix": "uniform"}, "last": {"mix": "last"}, "best": best}
+        arms += [{"name": name, "role": name, "config": config} for name, config in others.items()]
         for arm in arms:
             rates = {"lr": 0.001, "mix_lr": 0.001} if arm["config"]["mix"] == "learned" else {"lr": 0.001}
             arm["config"] = {**rates, **arm["config"]}
