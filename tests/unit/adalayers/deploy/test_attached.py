@@ -229,8 +229,11 @@ def test_questions_without_an_answer_and_what_cannot_be_attached(base_of):
         attached.outputs()
     with pytest.raises(BadInput, match="at least one task"):
         adalayers.attach(base.model)
+    wider = copy.deepcopy(base.model)
+    wider.config.hidden_size = 32
     for message, model, task in (
         ("a base model of transformers, got Linear", torch.nn.Linear(2, 2), base.task()),
+        ("got BertForMaskedLM: bert, 4 layers of width 32", wider, base.task()),
         ("bert, 4 layers of width 16; got RobertaForMaskedLM", base_of("roberta").model, base.task()),
         ("it is in training mode", base.model, base.task().train()),
         ("base_model=fine-tuned", base.model, base.task(base_model="fine-tuned")),
