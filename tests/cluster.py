@@ -12,12 +12,11 @@ few minutes on two quiet cores.
 import contextlib
 import os
 import secrets
-import signal
 import subprocess
 import sys
-import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
+from typing import Self
 
 import psutil
 
@@ -58,15 +57,17 @@ class Node:
         self.log, self.folder = root / f"{name}.log", root / name
         self.folder.mkdir()
         with self.log.open("w") as log:
-            self.process = subprocess.Popen(
-                [str(RAY), "start", "--block", "--num-cpus=1", f"--temp-dir={self.folder}", *which],
-                stdout=log,
-                stderr=log,
-                env=dict(environment),
-                start_new_session=True,
-            )
+            argv = [str(RAY), "start", "--block", "--num-cpus=1", f"--temp-dir={self.folder}", *which]
+            own = {"env": dict(environment), "start_new_session": True}
+            self.process = subprocess.Popen(argv, stdout=log, stderr=log, **own)
         if not waited(self.process, lambda: "block forever" in self.log.read_text(), every=0.2):
             raise Wrong(f"{name} did not start:\n{self.log.read_text()}")
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self.kill()
 
     def kill(self) -> None:
         for process in children(self.process):
@@ -76,22 +77,16 @@ class Node:
         self.process.wait(START_SECONDS)
 
 
-@contextlib.contextmanager
-def running(node: Node) -> Iterator[Node]:
-    try:
-        yield node
-    finally:
-        node.kill()
-
-
-def refused(study: Study, environment: Mapping[str, str], *, says: str) -> float:
-    """Run a study that must end in exit 2, saying so; return the seconds it took."""
-    began = time.monotonic()
-    process = study.start(environment)
-    code, seconds = process.wait(START_SECONDS), time.monotonic() - began
+def refused(study: Study, environment: Mapping[str, str], *, says: str) -> None:
+    """Run a study that must end in exit 2, saying so."""
+    code = study.start(environment).wait(START_SECONDS)
     if code != BAD_INPUT or says not in study.said() or "Traceback" in study.said():
         raise Wrong(f"wanted exit {BAD_INPUT} and {says!r}, got exit {code}:\n{study.said()}")
-    return seconds
+
+
+def finished(study: Study, process: subprocess.Popen[bytes]) -> None:
+    if (code := process.wait()) != DONE:
+        raise Wrong(f"a run ended with {code}:\n{study.said()}")
 
 
 def check(root: Path) -> None:
@@ -103,57 +98,45 @@ def check(root: Path) -> None:
     plain |= {"HOME": str(root), "OMP_NUM_THREADS": "1"}
     token = plain | {"RAY_AUTH_MODE": "token", "RAY_AUTH_TOKEN": secrets.token_hex(32)}
     whole = Study(made, root, "undisturbed", FLAGS)
-    if (code := whole.start().wait()) != DONE:
-        raise Wrong(f"the undisturbed run ended with {code}:\n{whole.said()}")
+    finished(whole, whole.start())
     print(f"undisturbed, on a Ray of its own: {whole.ended()} trials", flush=True)
     address = f"127.0.0.1:{port}"
     study = Study(made, root, "cluster", (*FLAGS, "--address", address))
     where = ("--head", f"--port={port}", "--include-dashboard=false")
-    with running(Node("head", root, token, *where)) as head:
+    with contextlib.ExitStack() as nodes:
+        head = nodes.enter_context(Node("head", root, token, *where))
         other = token | {"RAY_AUTH_TOKEN": secrets.token_hex(32)}
         for what, environment in (("no token", plain), ("another token", other)):
-            seconds = refused(study, environment, says="RAY_AUTH_TOKEN")
-            print(f"{what}: exit 2 after {seconds:.1f} s", flush=True)
-        second = Node("second", root, token, f"--address={address}")
-        try:
-            process = study.start(token, at=(AT_NODE, str(head.folder)))
-            _until(process, study, lambda: study.ended() >= 2)
-            workers: list[psutil.Process] = []  # the next moment there may be none
-            _until(process, study, lambda: workers.extend(children(second.process, "worker")) or workers)
-            workers[0].kill()
-            print(f"a worker of the second node killed after {study.ended()} trials", flush=True)
-            _until(process, study, lambda: study.ended() >= 12)
-            second.kill()
-            print(f"the second node killed after {study.ended()} trials", flush=True)
-            _until(process, study, lambda: study.ended() >= 20)
-            process.send_signal(signal.SIGKILL)
-            process.wait()
-            print(f"the driver killed after {study.ended()} trials", flush=True)
-            second = Node("again", root, token, f"--address={address}")
-            process = study.start(token, at=(AT_NODE, str(second.folder)))
-            if (code := process.wait()) != DONE:
-                raise Wrong(f"the last run ended with {code}:\n{study.said()}")
-            if f"driver at {second.folder}" not in study.said():
-                raise Wrong(f"the last run was not driven from the second node:\n{study.said()}")
-        finally:
-            second.kill()
+            refused(study, environment, says="RAY_AUTH_TOKEN")
+            print(f"{what}: exit 2", flush=True)
+        second = nodes.enter_context(Node("second", root, token, f"--address={address}"))
+        process = study.start(token, at=(AT_NODE, str(head.folder)))
+
+        def until(reached: Callable[[], object], then: Callable[[], object], what: str) -> None:
+            if not waited(process, reached):
+                raise Wrong(f"the study ended before {what} was killed:\n{study.said()}")
+            then()
+            print(f"{what} killed after {study.ended()} trials", flush=True)
+
+        workers: list[psutil.Process] = []  # the next moment there may be none
+
+        def found() -> bool:
+            if study.ended() >= 2:
+                workers.extend(children(second.process, "worker"))
+            return bool(workers)
+
+        until(found, lambda: workers[0].kill(), "a worker of the second node")
+        until(lambda: study.ended() >= 12, second.kill, "the second node")
+        until(lambda: study.ended() >= 20, process.kill, "the driver")
+        process.wait()
+        again = nodes.enter_context(Node("again", root, token, f"--address={address}"))
+        finished(study, study.start(token, at=(AT_NODE, str(again.folder))))
+        if f"driver at {again.folder}" not in study.said():
+            raise Wrong(f"the last run was not driven from the second node:\n{study.said()}")
     if wrong := differences(study, whole):
         raise Wrong("; ".join(wrong))
     print(f"continued from the second node: {study.ended()} trials, all files equal the undisturbed run's")
 
 
-def _until(process: subprocess.Popen[bytes], study: Study, reached: object) -> None:
-    if not waited(process, reached):  # type: ignore[arg-type]
-        raise Wrong(f"the study ended before it was disturbed (exit {process.returncode}):\n{study.said()}")
-
-
-def main(argv: list[str] | None = None) -> int:
-    flags, began = parser_of("cluster", __doc__).parse_args(argv), time.monotonic()
-    code = in_folder(flags.folder, check)
-    if not code:
-        print(f"{time.monotonic() - began:.0f} s")
-    return code
-
-
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(in_folder(parser_of("cluster", __doc__).parse_args().folder, check))

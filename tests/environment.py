@@ -51,47 +51,8 @@ IGNORED = {
 """Variables that change nothing."""
 
 
-@dataclass(frozen=True)
-class Case:
-    """A command in an environment.
-
-    environment: variables beside those of this process; "{outside}" is filled in
-    clean:       whether they are all that there are
-    cwd:         makes the current folder what the case is about, and returns it
-    argv:        flags beside `FLAGS`; "{outside}" is filled in
-    before:      words of the command in front of Python's
-    said:        what the first line of stderr must hold of one that is refused; "" of a study that ends 0
-    """
-
-    environment: Mapping[str, str] = field(default_factory=dict)
-    clean: bool = False
-    cwd: Callable[[Path], Path] = lambda folder: folder
-    output: str = "results"
-    argv: Sequence[str] = ("--tracking-uri", "none")
-    before: Sequence[str] = ()
-    said: str = ""
-
-
-def matplotlibrc(text: bytes) -> Callable[[Path], Path]:
-    def write(folder: Path) -> Path:
-        (folder / "matplotlibrc").write_bytes(text)
-        return folder
-
-    return write
-
-
-def thesis(folder: Path) -> Path:
-    """Put a package of this one's name into a folder: the thesis's own."""
-    (folder / "adalayers").mkdir()
-    (folder / "adalayers" / "__init__.py").write_text("VERSION = 1\n")
-    return folder
-
-
-def large(folder: Path) -> Path:
-    """Put into a folder what Ray does not take in a working directory, and the launcher of `uv run`."""
-    with (folder / "data.bin").open("wb") as file:
-        file.truncate(620_000_000)
-    (folder / "run").write_text('"$@"\n')  # `bash run ...` under the name uv is a process "uv run ..."
+def matplotlibrc(folder: Path, text: bytes = b"font.family: J\xfcrgen\n") -> Path:
+    (folder / "matplotlibrc").write_bytes(text)
     return folder
 
 
@@ -100,42 +61,62 @@ def gone(folder: Path) -> Path:
     return folder / "here"
 
 
+def all_at_once(folder: Path) -> Path:
+    """Put odd figures, a package of this one's name, what Ray would not take, and `uv run`'s launcher there."""
+    (folder / "adalayers").mkdir()
+    (folder / "adalayers" / "__init__.py").write_text("VERSION = 1\n")  # the thesis's own
+    with (folder / "data.bin").open("wb") as file:
+        file.truncate(620_000_000)
+    (folder / "run").write_text('"$@"\n')  # `bash run ...` under the name uv is a process "uv run ..."
+    return matplotlibrc(
+        folder, b"backend: TkAgg\ntext.usetex: True\nfont.family: No Such Font\nno.such.key: 1\n"
+    )
+
+
 NOBODY = (
     *("setpriv", "--reuid=12345", "--regid=12345", "--clear-groups"),
     *("--inh-caps=+dac_override,+dac_read_search", "--ambient-caps=+dac_override,+dac_read_search"),
 )
 UV = ("bash", "-c", 'exec -a uv bash run "$@"', "uv")
-ODD = "what?now=1&x %41 #1 'q' \"d\""
-TRACKED = ("--tracking-uri", "sqlite:///{outside}/mlflow.db")
-RC = b"backend: TkAgg\ntext.usetex: True\nfont.family: No Such Font\nno.such.key: 1\n"
 
 
-def all_at_once(folder: Path) -> Path:
-    return matplotlibrc(RC)(thesis(large(folder)))
+@dataclass(frozen=True)
+class Case:
+    """A command in an environment.
+
+    said:        what the first line of stderr must hold of one that is refused; "" of a study that ends 0
+    environment: variables beside those of this process; "{outside}" is filled in
+    cwd:         makes the current folder what the case is about, and returns it
+    argv:        flags beside `FLAGS`; "{outside}" is filled in
+    before:      words of the command in front of Python's
+    clean:       whether the variables are all that there are
+    """
+
+    said: str
+    environment: Mapping[str, str] = field(default_factory=dict)
+    cwd: Callable[[Path], Path] = lambda folder: folder
+    output: str = "results"
+    argv: Sequence[str] = ("--tracking-uri", "none")
+    before: Sequence[str] = ()
+    clean: bool = False
 
 
-def whole() -> Case:
-    """Return the case that ends 0, without a user where the system lets us."""
-    before = (*(NOBODY if can_be_nobody() else ()), *UV)
-    return Case(IGNORED | ASCII, can_be_nobody(), all_at_once, ODD, TRACKED, before)
-
-
-REFUSED = {
-    "a current folder that is gone": Case(cwd=gone, said="wanted a current folder, this one is gone"),
-    "a matplotlibrc that is no text": Case(
-        cwd=matplotlibrc(b"font.family: J\xfcrgen\n"),
-        said="wanted to draw figures, which fails here (UnicodeDecode",
-    ),
-    "? in the output": Case(
-        output="what?now=1", argv=(), said="wanted MLflow's database at a path without ?, got "
-    ),
-    "a path that an ASCII locale cannot read": Case(
-        output="jürgen", environment=ASCII, said="set PYTHONUTF8=1, or name another"
-    ),
-    "a cluster that is dead": Case(
-        environment={"RAY_ADDRESS": "127.0.0.1:9"}, said="wanted a Ray cluster as --address 127.0.0.1:9"
-    ),
-}
+def cases() -> dict[str, Case]:
+    """Return the case that ends 0, without a user where the system lets us, and those that are refused."""
+    odd, tracked = "what?now=1&x %41 #1 'q' \"d\"", ("--tracking-uri", "sqlite:///{outside}/mlflow.db")
+    before, dead = (*(NOBODY if can_be_nobody() else ()), *UV), "127.0.0.1:9"
+    drawn = "wanted to draw figures, which fails here (UnicodeDecode"
+    database = "wanted MLflow's database at a path without ?, got "
+    return {
+        "variables, odd names, uv run in a large folder with a package adalayers": Case(
+            "", IGNORED | ASCII, all_at_once, odd, tracked, before, clean=can_be_nobody()
+        ),
+        "a current folder that is gone": Case("wanted a current folder, this one is gone", cwd=gone),
+        "a matplotlibrc that is no text": Case(drawn, cwd=matplotlibrc),
+        "? in the output": Case(database, output="what?now=1", argv=()),
+        "a path that ASCII cannot read": Case("set PYTHONUTF8=1, or name another", ASCII, output="jürgen"),
+        "a dead cluster": Case(f"wanted a Ray cluster as --address {dead}", {"RAY_ADDRESS": dead}),
+    }
 
 
 def can_be_nobody() -> bool:
@@ -151,27 +132,15 @@ def run(case: Case, folder: Path, shared: Path) -> str | None:
     cwd, output = case.cwd(outside), inside / case.output
     own = {name: value.format(outside=outside) for name, value in case.environment.items()}
     environment = {"PATH": os.defpath} if case.clean else {**os.environ, "PYTHONPATH": ""}
-    command = [
-        *(
-            *case.before,
-            sys.executable,
-            "-B",
-            str(SCRIPT),
-            *FLAGS,
-            *(word.format(outside=outside) for word in case.argv),
-        ),
-        *("--backbone", str(shared / "tiny"), "--dataset", str(shared / "echo")),
-        *("--output", str(output), "--cache-dir", str(folder / "cache")),
-    ]
+    command = [*case.before, sys.executable, "-B", str(SCRIPT), *FLAGS]
+    command += [word.format(outside=outside) for word in case.argv]
+    command += ["--backbone", str(shared / "tiny"), "--dataset", str(shared / "echo")]
+    command += ["--output", str(output), "--cache-dir", str(folder / "cache")]
     if cwd != outside:  # gone before Python starts, as after `rm -r` in another terminal
         command = ["sh", "-c", 'rmdir "$PWD"; exec "$@"', "sh", *command]
+    streams = {"stdout": subprocess.DEVNULL, "stderr": subprocess.PIPE}
     with subprocess.Popen(
-        command,
-        cwd=cwd,
-        env=environment | own,
-        stdout=subprocess.DEVNULL,
-        stderr=subprocess.PIPE,
-        start_new_session=True,
+        command, cwd=cwd, env=environment | own, start_new_session=True, **streams
     ) as process:
         try:
             said = process.communicate(timeout=SECONDS)[1].decode(errors="replace")
@@ -199,7 +168,10 @@ def wrong(output: Path, inside: Path, outside: Path) -> Iterator[str]:
     results = load(study)
     if results.problems or not (results.trials["status"] == "completed").all():
         yield f"problems {results.problems}, trials {results.trials['status'].tolist()}"
-    if results.study.environment.git.commit != commit():
+    head = subprocess.run(
+        ["git", "-C", str(ROOT), "rev-parse", "HEAD"], capture_output=True, text=True, check=False
+    )
+    if results.study.environment.git.commit != (head.stdout.strip() or None):
         yield f"of another commit: {results.study.environment.git}"
     if [path.name for path in inside.iterdir()] != [output.name]:
         yield f"beside its folder: {[path.name for path in inside.iterdir()]}"
@@ -207,19 +179,12 @@ def wrong(output: Path, inside: Path, outside: Path) -> Iterator[str]:
         yield "not in MLflow"
 
 
-def commit() -> str | None:
-    command = ["git", "-C", str(ROOT), "rev-parse", "HEAD"]
-    done = subprocess.run(command, capture_output=True, text=True, check=False)
-    return done.stdout.strip() or None
-
-
 def check(root: Path) -> None:
     """Raises `Wrong` for whatever is."""
     root.chmod(0o755)
     world(root / "shared")
-    cases = {"variables, odd names, uv run in a large folder with a package adalayers": whole(), **REFUSED}
     problems = {}
-    for number, (name, case) in enumerate(cases.items()):
+    for number, (name, case) in enumerate(cases().items()):
         if problem := run(case, root / str(number), root / "shared"):
             problems[name] = problem
         print(f"{name}: {problem or 'ok'}", flush=True)

@@ -39,48 +39,30 @@ def made_task(folder: Path, backbone: str, dataset: str, config: TrialConfig | N
     prepared = prepare(DataRequest(backbone, dataset, train_examples=64, eval_examples=24, test_examples=24))
     data = prepared.data("live")
     outcome = train(config, data, seed=1, test=True)
-    about = {
-        "trial_id": "t1",
-        "kind": data.kind.name,
-        "labels": list(data.label_names),
-        "backbone": asdict(data.provenance.backbone),
-        "dataset": asdict(data.provenance.dataset),
-    }
+    about = {"trial_id": "t1", "kind": data.kind.name, "labels": list(data.label_names)}
+    about |= {name: asdict(getattr(data.provenance, name)) for name in ("backbone", "dataset")}
     results = Folder(folder)
     save(outcome.model, results.child(BEST), about=about)
     trial = {"stage": "confirm", "arm": "alpha=1", "search": "", "status": "completed", "error": ""}
+    trial |= {f"config/{name}": value for name, value in as_values(config).items() if name != "fusion"}
+    trial |= {"fusion": config.fusion, **outcome.row}
     rows = [
-        {"trial_id": f"t{seed}", **trial}
-        | {f"config/{name}": value for name, value in as_values(config).items() if name != "fusion"}
-        | {"seed": seed, "fusion": config.fusion, **outcome.row}
-        for seed in (1, 2, 3)
+        {"trial_id": f"t{seed}", **trial, "seed": seed, f"test/{data.metric}": score}
+        for seed, score in ((1, 0.5), (2, 0.6), (3, 0.7))
     ]
-    key = f"test/{data.metric}"
-    for row, score in zip(rows, (0.5, 0.6, 0.7), strict=True):
-        row[key] = score
     write_trials(results, rows)
     source, task = prepared.source, prepared.task
     examples = {name: len(split.inputs) for name, split in task.splits.items()}
+    known = {"kind": task.kind.name, "labels": task.label_names, "examples": examples, **asdict(task.reading)}
+    environment = records.EnvironmentRecord(
+        records.BackboneRecord(name=source.name, id=source.id, layers=source.layers, layer_parameters=1000),
+        records.DatasetRecord(name=task.name, source=task.source, **known),
+    )
+    arms = (PlannedArm("alpha=1", "core"),)
+    asked = records.RequestRecord(question="How much?", metric=data.metric, arms=arms, control="alpha=1")
+    runs = records.RunsRecord(state="finished")
     study = records.StudyFile(
-        study="alpha_lambda",
-        name=folder.name,
-        request=records.RequestRecord(
-            question="How much?", metric=data.metric, arms=(PlannedArm("alpha=1", "core"),), control="alpha=1"
-        ),
-        environment=records.EnvironmentRecord(
-            backbone=records.BackboneRecord(
-                name=source.name, id=source.id, layers=source.layers, layer_parameters=1000
-            ),
-            dataset=records.DatasetRecord(
-                name=task.name,
-                source=task.source,
-                kind=task.kind.name,
-                labels=task.label_names,
-                examples=examples,
-                **asdict(task.reading),
-            ),
-        ),
-        runs=records.RunsRecord(state="finished"),
+        study="alpha_lambda", name=folder.name, request=asked, environment=environment, runs=runs
     )
     results.write_json(STUDY, study.as_json())
     return Made(folder / BEST, list(task.splits["test"].inputs), outcome)
