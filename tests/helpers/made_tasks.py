@@ -55,8 +55,10 @@ def made_task(folder: Path, backbone: str, dataset: str, config: TrialConfig | N
     examples = {name: len(split.inputs) for name, split in task.splits.items()}
     known = {"kind": task.kind.name, "labels": task.label_names, "examples": examples, **asdict(task.reading)}
     environment = records.EnvironmentRecord(
-        records.BackboneRecord(name=source.name, id=source.id, layers=source.layers, layer_parameters=1000),
-        records.DatasetRecord(name=task.name, source=task.source, **known),
+        backbone=records.BackboneRecord(
+            name=source.name, id=source.id, layers=source.layers, layer_parameters=1000
+        ),
+        dataset=records.DatasetRecord(name=task.name, source=task.source, **known),
     )
     arms = (PlannedArm("alpha=1", "core"),)
     asked = records.RequestRecord(question="How much?", metric=data.metric, arms=arms, control="alpha=1")
