@@ -45,7 +45,7 @@ test-oldest:  # every dependency at the lowest release that pyproject.toml allow
 	$(BIN)/python -m pytest -n 2 --dist loadfile --no-loadscope-reorder
 
 smoke: setup
-	$(BIN)/python -m tests.smoke
+	$(BIN)/python -m pytest -n 2 --dist worksteal -q tests/smoke.py
 
 docs: setup  # the website, into site/
 	$(BIN)/mkdocs build -q --strict
