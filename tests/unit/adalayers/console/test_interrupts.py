@@ -7,14 +7,13 @@ import subprocess
 import sys
 import threading
 import time
-from pathlib import Path
 
 import pytest
 
 from adalayers.console import interrupts
 from adalayers.console.interrupts import AGAIN_SECONDS, ANSWER, INTERRUPTED, SIGNALS, Interrupts
+from tests.conftest import ROOT
 
-ROOT = Path(__file__).parents[3]
 PATIENCE = 50
 """Seconds: less than what would end the processes by itself."""
 SCRIPT = """
@@ -136,6 +135,7 @@ def test_a_signal_while_python_leaves_changes_neither_exit_code_nor_last_line(st
 def test_two_signals_at_once_are_one(start):
     process = start(closing("time.sleep(1); raise"))
     process.send_signal(signal.SIGTERM)
+    time.sleep(0.1)  # else the system makes them one
     os.killpg(process.pid, signal.SIGTERM)
     out, _ = process.communicate(timeout=PATIENCE)
     assert (process.returncode, out) == (7, "closing\nin good order\n")
