@@ -14,7 +14,7 @@ import torch
 
 from adalayers.console.progress import log_to_stderr
 from adalayers.tuning.session import ray_session
-from tests.benchmarks import gpu, memory, streaming, study, training
+from tests.benchmarks import gpu, memory, operations, streaming, study, training
 from tests.benchmarks.made import FULL, TINY, Sizes
 from tests.benchmarks.measure import logger, report
 
@@ -51,6 +51,7 @@ BENCHMARKS: dict[str, Benchmark] = {
     "study_grouped": ratio(
         "study_grouped_over_ungrouped", "grouped", "ungrouped", study.grouped_over_ungrouped
     ),
+    "operations": operations.operations,
     "methods": training.method_steps,
     "methods_memory": memory.methods,
     "resident": memory.resident,
