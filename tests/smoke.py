@@ -28,8 +28,8 @@ STUDIES = (path.stem for path in (ROOT / "studies").glob("[!_]*.py"))
 
 
 @pytest.mark.parametrize("name", sorted(STUDIES, key=lambda name: (name not in LONGEST, name)))
-def test_a_study_ends_with_its_reports(name, shared_folder):
-    output, began = shared_folder / "smoke", time.monotonic()
+def test_a_study_ends_with_its_reports(name, tmp_path_factory):
+    output, began = tmp_path_factory.getbasetemp() / "smoke", time.monotonic()
     flags = [
         "--smoke",
         "--max-concurrent",
