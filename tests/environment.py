@@ -85,9 +85,9 @@ class Case:
     """A command in an environment.
 
     said:        what the first line of stderr must hold of one that is refused; "" of a study that ends 0
-    environment: variables beside those of this process; "{outside}" is filled in
+    environment: variables added to those of this process; "{outside}" is filled in
     cwd:         makes the current folder what the case is about, and returns it
-    argv:        flags beside `FLAGS`; "{outside}" is filled in
+    argv:        flags after `FLAGS`; "{outside}" is filled in
     before:      words of the command in front of Python's
     clean:       whether the variables are all that there are
     """

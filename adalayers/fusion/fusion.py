@@ -50,7 +50,7 @@ class Examples(Protocol):
     """One batch of the training data, for a fusion that looks at it before training.
 
     Attributes:
-        states:  {hidden state: [tokens, K]}, real tokens end to end, read when asked for
+        states:  {hidden state: [tokens, K]}, real tokens end to end, read at each access
         lengths: int64 [batch]
         labels:  [batch], or [words]
         words:   indices of the words' first sub-tokens, or None

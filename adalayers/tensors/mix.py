@@ -43,7 +43,8 @@ class Workspace(threading.local):
     def activated(self, layers: int, states: Iterator[Tensor], dtype: torch.dtype) -> Tensor:
         """Return gelu of states [layers, tokens, K].
 
-        States that want gradients, or on a GPU, where memory costs little to take, get memory of their own.
+        States that want gradients, or on a GPU, where memory costs little to take, get memory of their own. The first
+        speaks for all: they are read one by one.
         """
         first = next(states)
         if ragged.on_gpu(first.device) or first.requires_grad:

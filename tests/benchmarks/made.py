@@ -49,8 +49,18 @@ class Sizes:
 
 
 FULL = Sizes()
-FEW = {"cola": 64, "sample": 32, "levels": 1, "repeats": 1, "steps": 1, "trials": 2, "sentences": 64}
-TINY = Sizes(large=(2, 64, 4, 128, 21000), seconds=0.1, examples=64, **FEW)
+TINY = Sizes(
+    cola=64,
+    sample=32,
+    large=(2, 64, 4, 128, 21000),
+    levels=1,
+    repeats=1,
+    steps=1,
+    trials=2,
+    seconds=0.1,
+    sentences=64,
+    examples=64,
+)
 
 
 def cola_lengths(n: int | None = None) -> np.ndarray:

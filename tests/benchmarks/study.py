@@ -37,6 +37,7 @@ def study_over_training(root: Path, sizes: Sizes) -> dict[str, float]:
     ends: list[float] = []
     probe = LayerMixConfig(epochs=4, batch_size=64)
     train(probe, data, seed=0, on_evaluation=lambda evaluation: ends.append(time.perf_counter()))
+    torch.set_num_threads(2)
     epochs = max(1, round(sizes.seconds / ((ends[-1] - ends[0]) / 3)))
     began = time.perf_counter()
     fixed = ("--set", "batch_size=64", f"patience={epochs}")
@@ -89,21 +90,24 @@ def _study(
     design = dataclasses.replace(
         STUDY.design, arms=lambda setting: (STUDY.design.arms(setting)[0][:arms], [])
     )
-    output, sizes = tempfile.mkdtemp(dir=root), ("train_examples", "eval_examples", "test_examples")
-    flags: dict[str, Any] = {
+    study = dataclasses.replace(STUDY, design=design)
+    output = tempfile.mkdtemp(dir=root)
+    flags = {
         "backbone": request.backbone,
         "dataset": request.dataset,
+        "train-examples": request.train_examples,
+        "eval-examples": request.eval_examples,
+        "test-examples": request.test_examples,
         "trials": 0,
         "seeds": seeds,
+        "epochs": epochs,
+        "max-concurrent": concurrent,
+        "tracking-uri": "none",
+        "cache-dir": root,
+        "output": output,
     }
-    flags |= {name.replace("_", "-"): size for name in sizes if (size := getattr(request, name)) is not None}
-    flags |= {"epochs": epochs, "max-concurrent": concurrent, "tracking-uri": "none"}
-    flags |= {"cache-dir": root, "output": output}
-    main(
-        dataclasses.replace(STUDY, design=design),
-        NoPages,
-        [*(f"--{name}={value}" for name, value in flags.items()), *more],
-    )
+    given = (f"--{name}={value}" for name, value in flags.items() if value is not None)
+    main(study, NoPages, [*given, *more])
     (table,) = Path(output).rglob("trials.csv")
     rows = pd.read_csv(table)
     assert set(rows["status"]) == {"completed"}

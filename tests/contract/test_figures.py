@@ -33,8 +33,8 @@ def draw(name: str, figure: Figure) -> None:
     figure.draw_without_rendering()
     for axes in figure.axes:
         if axes.axison:
-            beside = axes.get_shared_y_axes().get_siblings(axes)
-            assert any(other.get_ylabel() for other in beside), name
+            of_one_scale = axes.get_shared_y_axes().get_siblings(axes)
+            assert any(each.get_ylabel() for each in of_one_scale), name
             assert axes.get_xlabel() or axes.get_label() == "<colorbar>", name
 
 

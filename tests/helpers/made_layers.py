@@ -13,7 +13,7 @@ FEW, EPOCHS = (32, 128, 512), (25, 50, 100)
 
 
 def add(made: MadeUp, arm: PlannedArm, level: float, **columns: Any) -> None:
-    """Add an arm that scores `level` on average; columns: of its rows beside those of its configuration."""
+    """Add an arm that scores `level` on average; columns: of its rows, next to those of its configuration."""
     made.arms.append(dataclasses.asdict(arm))
     made.study["request"]["arms"] = made.arms
     for seed in range(1, made.seeds + 1):

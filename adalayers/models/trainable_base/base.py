@@ -105,7 +105,7 @@ class Base(nn.Module):
         parts = zip(input_ids.split(sizes), groups, types, strict=True)
         read = [self._padded_states(ids, group, wanted, group_types) for ids, group, group_types in parts]
         given = {state: torch.cat([part[state] for part in read]) for state in wanted}
-        # A fusion may want the gradient of any of them: frozen embeddings below adapters have none by themselves.
+        # All or none want gradients (`Workspace.activated`): frozen embeddings below adapters want none by themselves.
         if any(values.requires_grad for values in given.values()):
             for values in given.values():
                 values.requires_grad_()
