@@ -134,7 +134,7 @@ def encode(
     if paired and not tokenizer.num_special_tokens_to_add(pair=True):
         inputs, paired, typed = ["\n".join(pair) for pair in inputs], False, False
     made: dict[str, list[np.ndarray]] = defaultdict(list)
-    for i, encoding in enumerate(_encodings(tokenizer, inputs, max_length)):
+    for i, encoding in enumerate(encodings(tokenizer, inputs, max_length)):
         if not encoding.ids:
             raise BadInput(
                 f"wanted at least one token of every input, {place(i)} gives none; drop it from the data"
@@ -146,7 +146,7 @@ def encode(
             made["token_types"].append(np.array(encoding.type_ids, dtype=np.int8))
         if presplit:
             made["lost_words"].append(np.array([_lost_words(encoding)], dtype=np.int64))
-            starts, ends = _word_tokens(encoding.word_ids, len(inputs[i]))
+            starts, ends = word_tokens(encoding.word_ids, len(inputs[i]))
             made["word_starts"].append(starts)
             made["word_ends"].append(ends)
     columns = {name: np.concatenate(rows) for name, rows in made.items()}
@@ -159,7 +159,7 @@ def encode(
     )
 
 
-def _encodings(tokenizer: PreTrainedTokenizerFast, inputs: Sequence[Any], max_length: int) -> Iterator[Any]:
+def encodings(tokenizer: PreTrainedTokenizerFast, inputs: Sequence[Any], max_length: int) -> Iterator[Any]:
     """Yield what the tokeniser makes of each input, as it does itself, some at a time."""
     paired, presplit = (bool(inputs) and isinstance(inputs[0], kind) for kind in (tuple, list))
     spaced = presplit and _wants_space(tokenizer)
@@ -178,7 +178,7 @@ def _encodings(tokenizer: PreTrainedTokenizerFast, inputs: Sequence[Any], max_le
         yield from batch.encodings
 
 
-def _word_tokens(word_ids: list[int | None], n_words: int) -> tuple[np.ndarray, np.ndarray]:
+def word_tokens(word_ids: list[int | None], n_words: int) -> tuple[np.ndarray, np.ndarray]:
     """Return the positions of each word's first and last token, -1 for words without."""
     starts, ends = np.full(n_words, -1, dtype=np.int64), np.full(n_words, -1, dtype=np.int64)
     for position, word in enumerate(word_ids):

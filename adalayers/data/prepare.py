@@ -24,7 +24,7 @@ from adalayers.results.study_file import splits_in_words
 from adalayers.states import Shape, State, chosen_streams
 from adalayers.storage.cache_folder import default_cache
 from adalayers.storage.to_json import JsonObject
-from adalayers.tasks.split import Split
+from adalayers.tasks.columns import Split
 from adalayers.tasks.task import Task, label_bytes, load_task
 
 
@@ -103,9 +103,12 @@ class Prepared:
         # Loaded where something is missing, and its memory free again when all is stored.
         backbone = functools.cache(lambda: loading.load(self.source))
 
-        def split_features(name: str, encoded: Encoded) -> Features:
+        splits = {}
+        for name, split in self.task.splits.items():
+            encoded = self.encoded[name]
             if mode == "live":
-                return LiveFeatures(self.source, encoded)
+                splits[name] = split_data(split, encoded, LiveFeatures(self.source, encoded))
+                continue
             features = stored(
                 cache or default_cache(),
                 self.source,
@@ -116,15 +119,7 @@ class Prepared:
                 on_progress=functools.partial(on_progress, name),
             )
             features.resident = mode == "memory"
-            return features
-
-        pooled = self.source.pooling is not None and mode != "live"
-        splits = {
-            name: split_data(
-                split, self.encoded[name], split_features(name, self.encoded[name]), pooled=pooled
-            )
-            for name, split in self.task.splits.items()
-        }
+            splits[name] = split_data(split, encoded, features, pooled=self.source.pooling is not None)
         torch.cuda.empty_cache()  # workers need what extraction has freed and this process would keep
         return TrialData(
             self.shape,
@@ -166,24 +161,6 @@ class Prepared:
         )
 
 
-def read_task(request: DataRequest) -> Task:
-    """Return the data alone. Raises `BadInput` where they cannot be had."""
-    return load_task(
-        request.dataset,
-        data_dir=request.data_dir,
-        text_column=request.text_column,
-        label_column=request.label_column,
-        group_column=request.group_column,
-        metric=request.metric,
-        metrics=dict(request.metrics),
-        splits=request.splits,
-        train_examples=request.train_examples,
-        eval_examples=request.eval_examples,
-        test_examples=request.test_examples,
-        seed=request.seed,
-    )
-
-
 def prepare(request: DataRequest, *, weights: bool = True) -> Prepared:
     """Resolve and tokenise.
 
@@ -205,7 +182,7 @@ def prepare(request: DataRequest, *, weights: bool = True) -> Prepared:
             f"wanted --max-length of at most {source.max_length}, the most tokens {source.name} reads, "
             f"got {request.max_length}; lower it"
         )
-    task = read_task(request)
+    task = load_task(request)
     if source.is_states:
         return Prepared(request, source, task, encoded_states(states_folder.read(source.folder), task))
     tokenizer = tokens.load_tokenizer(source)
@@ -239,11 +216,11 @@ def _require_embeddings(source: BackboneSource, encoded: Mapping[str, Encoded]) 
 
 def split_data(split: Split, encoded: Encoded, features: Features, *, pooled: bool = False) -> SplitData:
     """Return a split's labels and tokens next to its features, which are of tokens or, `pooled`, one of a sequence."""
-    return SplitData(features, split.flat_labels, split.index, encoded, pooled, split.groups)
+    return SplitData(features, split.labels, split.index, encoded, pooled, split.groups)
 
 
 def _digest(encoded: Encoded, split: Split) -> str:
     """Return a hash of the token ids, their types where there are any, and the labels of a split."""
     digest = encoded.digest()
-    digest.update(label_bytes(split.flat_labels))
+    digest.update(label_bytes(split.labels))
     return digest.hexdigest()[:16]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -93,12 +92,9 @@ def prediction_of(
     task: FusionModel, text: str, tokenized: TokenizedText, outputs: Float[Tensor, ...]
 ) -> Prediction:
     """Return a task's prediction for a text, from its outputs: [outputs], or [tokens, outputs]."""
-    kind = task_kind(task)
-    names = label_names(task)
+    kind, names = task_kind(task), label_names(task)
     if kind.per_word:
-        last = task.config.word_token(task.shape) == "last-token"
-        word_tokens = tokenized.last if last else tokenized.first
-        return _tags(kind, names, text, tokenized, word_tokens, outputs)
+        return _tags(task, text, tokenized, outputs)
     values, probabilities = kind.decode(outputs.unsqueeze(0))
     if not names:
         return Number(float(values[0]))
@@ -106,22 +102,18 @@ def prediction_of(
     return TextPrediction(names[int(values[0])], float(probabilities[0]), shares)
 
 
-def _tags(
-    kind: TaskKind,
-    names: Sequence[str],
-    text: str,
-    tokenized: TokenizedText,
-    word_tokens: np.ndarray,
-    outputs: Tensor,
-) -> Tags:
-    """Return the tag of each word, predicted at its token in `word_tokens`, and the entities."""
+def _tags(task: FusionModel, text: str, tokenized: TokenizedText, outputs: Tensor) -> Tags:
+    """Return the tag of each word, predicted at the token that answers for it, and the entities."""
+    kind, names = task_kind(task), label_names(task)
+    last = task.config.word_token(task.shape) == "last-token"
+    word_tokens = tokenized.last if last else tokenized.first
     present = word_tokens >= 0
-    predicted = np.full(len(tokenized.words), int(kind.truncated_prediction(tuple(names))))
+    predicted = np.full(len(tokenized.words), int(kind.truncated_prediction(names)))
     probability = np.ones(len(tokenized.words))
     if present.any():
         decoded, probabilities = kind.decode(outputs[word_tokens[present]])
         predicted[present], probability[present] = decoded.cpu().numpy(), probabilities.cpu().numpy()
-    prediction_names = kind.prediction_names(tuple(names))
+    prediction_names = kind.prediction_names(names)
     tags = tuple(prediction_names[tag] for tag in predicted)
     types: dict[str, int] = {}
     begins, ends, entity_types = entities([tags], scheme_or_runs(names), types)

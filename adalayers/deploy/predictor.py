@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from types import SimpleNamespace
 
 import numpy as np
 import torch
@@ -11,10 +10,12 @@ from torch import Tensor
 
 from adalayers.backbones import loading
 from adalayers.backbones.sources import BackboneSource
-from adalayers.backbones.tokens import load_tokenizer
+from adalayers.backbones.tokens import Encoded, load_tokenizer
+from adalayers.data.trial_data import Batch
 from adalayers.deploy.predictions import Prediction, prediction_of, task_kind
 from adalayers.deploy.tokenized import TokenizedText, tokenize_texts, tokenize_words
 from adalayers.errors import BadInput
+from adalayers.features.extract import hidden_states
 from adalayers.models.model import FusionModel
 from adalayers.tensors.ragged import token_batches
 
@@ -62,9 +63,8 @@ class Predictor:
         self.apart = apart
         self.cut = 0
         self.tokenizer = load_tokenizer(source)
-        self._own = [name for name, task in self.tasks.items() if task.config.base_model != "frozen"]
-        self._shared = {name: task for name, task in self.tasks.items() if name not in self._own}
-        read = {state for task in self._shared.values() for state in task.live()}
+        shared = [task for task in self.tasks.values() if task.config.base_model == "frozen"]
+        read = {state for task in shared for state in task.live()}
         self._base = loading.load(source.reads(read)).to(self.device) if read else None
 
     @property
@@ -102,21 +102,11 @@ class Predictor:
 
     def _outputs(self, batch: Sequence[TokenizedText]) -> Iterator[tuple[str, Iterable[Tensor]]]:
         """Yield the outputs of each task for each text of a batch."""
-        lengths = [len(text.ids) for text in batch]
-        flat = torch.from_numpy(np.concatenate([text.ids for text in batch]))
-        if self._base is not None:
-            mask = torch.arange(max(lengths)) < torch.tensor(lengths).unsqueeze(1)
-            ids = torch.full(mask.shape, self._base.pad_id)
-            ids[mask] = flat
-            ids, mask = ids.to(self.device), mask.to(self.device)
-            states = {state: values[mask] for state, values in self._base(ids, mask.long()).items()}
-            for name, task in self._shared.items():
-                outputs = task({state: states[state] for state in task.live()}, torch.tensor(lengths))
-                yield name, outputs.split(lengths) if task.shape.per_token else outputs
-        for name in self._own:
-            task = self.tasks[name]
-            tokens = SimpleNamespace(
-                input_ids=flat.to(self.device), lengths=torch.tensor(lengths), token_types=None
-            )
-            outputs = task.forward_batch(tokens)  # type: ignore[arg-type]  # it reads token ids
+        lengths, every = [len(text.ids) for text in batch], np.arange(len(batch))
+        tokens = Encoded(np.concatenate([text.ids for text in batch]), np.cumsum([0, *lengths]))
+        states = hidden_states(self._base, tokens, every, self.device) if self._base is not None else {}
+        labels = torch.empty(0, device=self.device)
+        read = Batch(states, torch.tensor(lengths), labels, None, rows=every, examples=every, tokens=tokens)
+        for name, task in self.tasks.items():
+            outputs = task.forward_batch(read)
             yield name, outputs.split(lengths) if task.shape.per_token else outputs

@@ -181,21 +181,19 @@ class PassRecorder:
         lengths, rows = is_token.sum(dim=1), torch.arange(is_token.numel()).view(is_token.shape)
         recorded = {key: self._flat(key) for key in self._kept.get(name, [name])}
         most = HEAD_TOKENS_GPU if device.type == "cuda" else HEAD_TOKENS
-        parts, places = list[Tensor](), list[Tensor]()
+        shape = is_token.shape if task.shape.per_token else is_token.shape[:1]
+        outputs = torch.zeros(shape.numel(), task.shape.n_outputs, device=device)
         with torch.autocast(device.type, enabled=False):
             for batch in token_batches(lengths.numpy(), most):
                 sequences = torch.from_numpy(batch)
-                group_rows = rows[sequences][is_token[sequences]]
+                tokens = rows[sequences][is_token[sequences]]
                 group = {
-                    key: values.index_select(0, to_device(group_rows, values.device)).to(device)
+                    key: values.index_select(0, to_device(tokens, values.device)).to(device)
                     for key, values in recorded.items()
                 }
-                parts.append(self._outputs(name, group, lengths[sequences]).float())
-                places.append(group_rows if task.shape.per_token else sequences)
-        outputs = torch.cat(parts)
-        shape = is_token.shape if task.shape.per_token else is_token.shape[:1]
-        whole = outputs.new_zeros(shape.numel(), outputs.shape[-1])
-        return whole.index_copy_(0, to_device(torch.cat(places), outputs.device), outputs).view(*shape, -1)
+                places = to_device(tokens if task.shape.per_token else sequences, device)
+                outputs.index_copy_(0, places, self._outputs(name, group, lengths[sequences]).float())
+        return outputs.view(*shape, -1)
 
     def _flat(self, key: str | State) -> Float[Tensor, "rows width"]:
         """Return a task's sum, or a hidden state, over all recorded passes: sequences end to end, padding included."""

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
-from adalayers.backbones.tokens import encode
+from adalayers.backbones.tokens import encodings, word_tokens
 from adalayers.errors import BadInput
 
 Span = tuple[int, int]
@@ -58,18 +58,10 @@ def tokenize_words(
     Raises:
         BadInput: A text has no token.
     """
-    words = [word_spans(text, apart=apart) for text in texts]
-    inputs = [[text[a:b] for a, b in spans] for text, spans in zip(texts, words, strict=True)]
-    encoded = encode(tokenizer, inputs, max_length)
-    assert encoded.word_starts is not None
-    assert encoded.word_ends is not None
-    assert encoded.word_offsets is not None
-    assert encoded.cut is not None
-    ids = np.split(encoded.input_ids.astype(np.int64), encoded.offsets[1:-1])
-    ends = encoded.word_offsets[1:-1]
-    first, last = np.split(encoded.word_starts, ends), np.split(encoded.word_ends, ends)
-    cut = (encoded.cut > 0).tolist()
-    return [TokenizedText(*parts) for parts in zip(ids, words, first, last, cut, strict=True)]
+    spans = [word_spans(text, apart=apart) for text in texts]
+    words = [[text[a:b] for a, b in own] for text, own in zip(texts, spans, strict=True)]
+    read = encodings(tokenizer, words, max_length)
+    return _tokenized(texts, spans, read, lambda each, own: word_tokens(each.word_ids, len(own)))
 
 
 def tokenize_texts(tokenizer: Any, texts: Sequence[str], max_length: int) -> list[TokenizedText]:
@@ -99,26 +91,34 @@ def tokenized_inputs(texts: Sequence[str], inputs: Any) -> list[TokenizedText]:
     Raises:
         BadInput: It is of other texts, or of a slow tokeniser, or a text has no token.
     """
-    encodings = getattr(inputs, "encodings", None)
-    if not encodings or len(encodings) != len(texts) or isinstance(texts, str):
-        came = type(inputs).__name__ if not encodings else f"those of {len(encodings)} texts"
+    read = getattr(inputs, "encodings", None)
+    if not read or len(read) != len(texts) or isinstance(texts, str):
+        came = type(inputs).__name__ if not read else f"those of {len(read)} texts"
         raise BadInput(
             f"wanted what a fast tokeniser returned for {len(texts)} texts in a list, got {came}; give it as it was"
         )
-    if empty := [text for text, each in zip(texts, encodings, strict=True) if not each.ids]:
-        raise BadInput(f"wanted at least one token of every text, {empty[0]!r} gives none; leave it out")
-    spans = [word_spans(text) for text in texts]
-    tokens = [
-        _word_tokens(words, np.array(each.offsets)) for words, each in zip(spans, encodings, strict=True)
-    ]
-    return [
-        TokenizedText(np.array(each.ids), words, first, last, bool(each.overflowing))
-        for each, words, (first, last) in zip(encodings, spans, tokens, strict=True)
-    ]
+    return _tokenized(texts, [word_spans(text) for text in texts], read, _overlapping)
 
 
-def _word_tokens(words: Sequence[Span], tokens: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Return the first and the last token of tokens' spans [tokens, 2] that overlap each word, -1 for words without."""
+def _tokenized(
+    texts: Sequence[str],
+    spans: Iterable[tuple[Span, ...]],
+    encodings: Iterable[Any],
+    tokens_of: Callable[[Any, Sequence[Span]], tuple[np.ndarray, np.ndarray]],
+) -> list[TokenizedText]:
+    """Return texts as a tokeniser encoded them; `tokens_of` gives the first and the last token of each word."""
+    tokenized = []
+    for text, words, each in zip(texts, spans, encodings, strict=True):
+        if not each.ids:
+            raise BadInput(f"wanted at least one token of every text, {text!r} gives none; leave it out")
+        ids, cut = np.array(each.ids), bool(each.overflowing)
+        tokenized.append(TokenizedText(ids, words, *tokens_of(each, words), cut))
+    return tokenized
+
+
+def _overlapping(encoding: Any, words: Sequence[Span]) -> tuple[np.ndarray, np.ndarray]:
+    """Return the first and the last token whose span overlaps each word, -1 for words without."""
+    tokens = np.array(encoding.offsets)
     indices = np.flatnonzero(tokens[:, 1] > tokens[:, 0])
     starts, ends = tokens[indices].T
     begins, stops = np.array(words, dtype=np.int64).reshape(-1, 2).T

@@ -43,6 +43,8 @@ logger = logging.getLogger(__name__)
 STORE_FORMAT = 3
 
 Mode = Literal["memory", "disk", "live"]
+States = Mapping[State, Tensor]
+"""{hidden state: [tokens, K]}, sequences end to end."""
 
 
 class Features(Protocol):
@@ -54,9 +56,7 @@ class Features(Protocol):
 
     lengths: np.ndarray
 
-    def read(
-        self, examples: np.ndarray, states: Sequence[State], device: torch.device
-    ) -> Mapping[State, Tensor]:
+    def read(self, examples: np.ndarray, states: Sequence[State], device: torch.device) -> States:
         """Return the hidden states of some sequences.
 
         States may be loaded on access: access each one once. The caller may change them in place.
@@ -121,9 +121,7 @@ class StoredFeatures:
     def __reduce__(self) -> tuple[Any, ...]:
         return functools.partial(StoredFeatures, resident=self.resident), (self.folder,)
 
-    def read(
-        self, examples: np.ndarray, states: Sequence[State], device: torch.device
-    ) -> Mapping[State, Tensor]:
+    def read(self, examples: np.ndarray, states: Sequence[State], device: torch.device) -> States:
         starts = self._starts[examples]
         index = torch.from_numpy(starts if self.pooled else ragged_rows(starts, self.lengths[examples]))
         if self.resident and device.type != "cpu":
@@ -169,20 +167,16 @@ class Subset:
         self.whole, self.examples = in_whole(features, examples)
         self.lengths = features.lengths[examples]
 
-    def read(
-        self, examples: np.ndarray, states: Sequence[State], device: torch.device
-    ) -> Mapping[State, Tensor]:
+    def read(self, examples: np.ndarray, states: Sequence[State], device: torch.device) -> States:
         """Return {state: [tokens, K]} of the sequences `examples` of this view, as `Features.read` does."""
         return self.whole.read(self.examples[examples], states, device)
 
 
 def in_whole(features: Features, examples: np.ndarray) -> tuple[Features, np.ndarray]:
     """Return the features that others are a part of, and the numbers of some sequences there."""
-    return (
-        (features.whole, features.examples[examples])
-        if isinstance(features, Subset)
-        else (features, examples)
-    )
+    if isinstance(features, Subset):
+        return features.whole, features.examples[examples]
+    return features, examples
 
 
 class LiveFeatures:
@@ -198,14 +192,12 @@ class LiveFeatures:
         self.shared = False
         self._last: tuple[bytes, dict[State, Tensor]] = b"", {}
 
-    def read(
-        self, examples: np.ndarray, states: Sequence[State], device: torch.device
-    ) -> Mapping[State, Tensor]:
+    def read(self, examples: np.ndarray, states: Sequence[State], device: torch.device) -> States:
         if not states:  # what runs a base model of its own reads none
             return {}
         if beyond := [state for state in states if state not in self.source.states]:
             raise _unavailable(beyond[0], [state.key for state in self.source.states])
-        if not self.shared or self._last[0] != examples.tobytes():
+        if self._last[0] != examples.tobytes():
             self._last = b"", {}  # its memory is free before the next pass
             all_states = hidden_states(shared_backbone(self.source, device), self.encoded, examples, device)
             self._last = examples.tobytes(), all_states
@@ -295,12 +287,12 @@ def stored(
         BadInput: The disk is too small, or the cache folder cannot be made.
         CannotWrite: The disk filled up meanwhile. The next run continues from what was stored.
     """
-    folder = store_folder(root, source, encoded, precision)
+    folder, key = store_folder(root, source, encoded, precision), store_key(source, encoded, precision)
     usable = usable_folder(root, source, encoded, precision)
     if usable != folder:
         with contextlib.suppress(BadInput):  # damaged, or being removed: then one of its own is computed
             features = StoredFeatures(usable)  # held while it is checked
-            if not _damaged(usable, source.with_all_states, encoded, precision):
+            if not store.damage(usable, store_key(source.with_all_states, encoded, precision)):
                 store.touch(usable)
                 return features
     try:
@@ -310,34 +302,19 @@ def stored(
             f"wanted {root} as the folder of the feature store, it cannot be made ({error}); choose another --cache-dir"
         ) from error
     with store.exclusive(folder):
-        if store.is_complete(folder) and (damage := _damaged(folder, source, encoded, precision)):
+        whole = store.is_complete(folder)
+        if whole and (damage := store.damage(folder, key)):
             logger.warning(f"{folder.name} is damaged ({damage}); its hidden states are computed again")
-            try:
-                shutil.rmtree(folder)
-            except OSError as error:
-                raise _cannot_store(root, error) from error
-        if not store.is_complete(folder):
+            whole = False
+        if not whole:
             model = backbone()
             device = device or torch.device("cuda" if torch.cuda.is_available() else "cpu")
-            spec: JsonObject = {
-                "key": store_key(source, encoded, precision),
-                "computed_with": {
-                    "torch": torch.__version__,
-                    "device": device.type,
-                    "batch_tokens": EXTRACT_TOKENS,
-                },
-            }
-            compute = functools.partial(
-                extract,
-                encoded=encoded,
-                backbone=model,
-                device=device,
-                on_progress=on_progress,
-                pooling=source.pooling,
+            fill = functools.partial(
+                _fill, folder, source, encoded, key, about or {}, model, device, on_progress
             )
             for stored_as in (store.started_as(folder) or precision, "float32"):
                 try:
-                    _fill(folder, source, encoded, spec, stored_as, about or {}, compute)
+                    fill(stored_as=stored_as)
                     break
                 except OutOfRange as error:
                     why = str(error)
@@ -351,10 +328,6 @@ def stored(
                 )
         store.touch(folder)
         return StoredFeatures(folder)  # held by then by this process, so that nobody removes it
-
-
-def _damaged(folder: Path, source: BackboneSource, encoded: Encoded, precision: str) -> str | None:
-    return store.damage(folder, store_key(source, encoded, precision))
 
 
 def _cannot_store(root: Path, error: OSError) -> CannotWrite:
@@ -371,11 +344,15 @@ def _fill(
     folder: Path,
     source: BackboneSource,
     encoded: Encoded,
-    spec: JsonObject,
-    stored_as: str,
+    key: JsonObject,
     about: Mapping[str, Any],
-    compute: Callable[[store.Writer], None],
+    backbone: Backbone,
+    device: torch.device,
+    on_progress: Progress | None,
+    *,
+    stored_as: str,
 ) -> None:
+    """Compute what a store lacks. One that is there whole, which is damaged, is begun again."""
     written = sum(file.stat().st_size for file in folder.iterdir()) if folder.exists() else 0
     needed, free = stored_bytes(source, encoded, stored_as) - written, shutil.disk_usage(folder.parent).free
     if needed > free:
@@ -384,16 +361,17 @@ def _fill(
             "free some (adalayers cache), choose another --cache-dir, or take fewer --train-examples or a "
             "lower --max-length"
         )
-    writer = store.Writer(
-        folder,
-        spec,
-        states=source.states,
-        width=source.width,
-        n_tokens=stored_rows(source, encoded),
-        precision=stored_as,
-    )
+    spec = {
+        "key": key,
+        "computed_with": {"torch": torch.__version__, "device": device.type, "batch_tokens": EXTRACT_TOKENS},
+        "states": [state.key for state in source.states],
+        "width": source.width,
+        "tokens": stored_rows(source, encoded),
+        "stored_as": stored_as,
+    }
+    writer = store.Writer(folder, spec)
     try:
-        compute(writer)
+        extract(writer, encoded, backbone, device, on_progress, pooling=source.pooling)
         lengths = np.diff(encoded.offsets)
         order = np.concatenate([np.zeros(0, int), *extraction_batches(lengths)])
         starts = np.empty(len(lengths), np.int64)

@@ -17,15 +17,17 @@ from __future__ import annotations
 import contextlib
 import datetime
 import errno
+import fcntl
 import functools
 import hashlib
+import io
 import json
 import logging
 import math
 import os
 import shutil
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, cast
 
@@ -38,11 +40,6 @@ from torch import Tensor
 from adalayers.errors import BadInput
 from adalayers.states import State
 from adalayers.storage.to_json import JsonObject
-
-try:
-    import fcntl
-except ImportError:  # another system
-    fcntl = None  # type: ignore[assignment]
 
 logger = logging.getLogger(__name__)
 
@@ -62,30 +59,25 @@ class OutOfRange(Exception):
     """A hidden state does not fit the precision asked for, or tells nothing apart; says which, and why."""
 
 
-def state_file(state: State) -> str:
-    """Return the name of the file that holds a hidden state."""
-    return f"{state.key}.npy"
-
-
 def item_bytes(precision: str) -> int:
     """Return the bytes of one number."""
     return np.dtype(PRECISIONS[precision][1]).itemsize
 
 
-def to_stored(values: Tensor, precision: str) -> np.ndarray:
+def to_stored(values: Tensor, precision: str, name: str) -> np.ndarray:
     """Return [tokens, K] as the store keeps it.
 
     Raises:
-        OutOfRange: Where a number does not fit, or all are the same.
+        OutOfRange: Where a number does not fit, or all are the same; it says of which hidden state, by `name`.
     """
     dtype, _ = PRECISIONS[precision]
     cast = values.to(dtype)
     # Both pass NaN on; `isfinite` of half-precision numbers is slow on CPUs.
     least, most = torch.aminmax(cast)
     if not (math.isfinite(float(least)) and math.isfinite(float(most))):
-        raise OutOfRange("holds NaN or infinity")
+        raise OutOfRange(f"{name} holds NaN or infinity")
     if least == most and cast.numel() > 1:  # of weights that are lost; beyond float32's precision too
-        raise OutOfRange("is the same number throughout a batch of tokens")
+        raise OutOfRange(f"{name} is the same number throughout a batch of tokens")
     return (cast.view(torch.int16) if dtype == torch.bfloat16 else cast).contiguous().cpu().numpy()
 
 
@@ -94,7 +86,7 @@ def mapped(folder: Path, state: State, precision: str) -> Tensor:
 
     The mapping is private: whatever is written to it stays in this process and never reaches the file.
     """
-    bits = np.load(folder / state_file(state), mmap_mode="c")
+    bits = np.load(folder / f"{state.key}.npy", mmap_mode="c")
     return torch.from_numpy(bits).view(PRECISIONS[precision][0])
 
 
@@ -102,37 +94,19 @@ class Writer:
     """Appends the rows of a store, going on where an earlier process was stopped.
 
     Args:
-        spec: All that the numbers and their order follow from; a started store of another spec is discarded.
-        states: The hidden states, in the order in which they are appended.
-        width: K.
-        n_tokens: Rows in all.
-        precision: How numbers are stored.
+        spec: All that the numbers and their order follow from; a started store of another spec is discarded. Among it
+            `states`, the keys of hidden states in the order in which they are appended, `width`, K, `tokens`, the rows
+            in all, and `stored_as`, the precision.
 
     Attributes:
         batches: How many were appended so far, by earlier processes too.
         rows: The rows in them.
     """
 
-    def __init__(
-        self,
-        folder: Path,
-        spec: JsonObject,
-        *,
-        states: Sequence[State],
-        width: int,
-        n_tokens: int,
-        precision: str,
-    ):
-        self.folder = folder
-        self._spec = {
-            **spec,
-            "states": [state.key for state in states],
-            "width": width,
-            "tokens": n_tokens,
-            "stored_as": precision,
-        }
-        self._names = [state_file(state) for state in states]
-        self._width, self._precision, self._n_tokens = width, precision, n_tokens
+    def __init__(self, folder: Path, spec: Mapping[str, Any]):
+        self.folder, self._spec = folder, spec
+        self._names = [f"{key}.npy" for key in spec["states"]]
+        self._width, self._precision, self._n_tokens = spec["width"], spec["stored_as"], spec["tokens"]
         self._kept = time.monotonic()
         self.batches = self.rows = 0
         if not self._resume():
@@ -140,12 +114,10 @@ class Writer:
 
     def append(self, states: Sequence[Tensor]) -> None:
         """Append the rows of one batch, a tensor [tokens, K] per hidden state."""
-        arrays = []
-        for name, state in zip(self._names, states, strict=True):
-            try:
-                arrays.append(to_stored(state, self._precision))
-            except OutOfRange as error:
-                raise OutOfRange(f"{name.removesuffix('.npy')} {error}") from None
+        arrays = [
+            to_stored(state, self._precision, name.removesuffix(".npy"))
+            for name, state in zip(self._names, states, strict=True)
+        ]
         for file, hasher, array in zip(self._files, self._hashers, arrays, strict=True):
             file.write(array.data)
             hasher.update(array.data)
@@ -198,18 +170,13 @@ class Writer:
     def _start(self) -> None:
         shutil.rmtree(self.folder, ignore_errors=True)
         self.folder.mkdir(parents=True)
+        shape, header = (self._n_tokens, self._width), io.BytesIO()
+        about = {"descr": PRECISIONS[self._precision][1], "fortran_order": False, "shape": shape}
+        np.lib.format.write_array_header_1_0(header, about)
         self._files = [(self.folder / name).open("w+b") for name in self._names]
-        self._hashers = [xxhash.xxh3_128() for _ in self._names]
-        header = {
-            "descr": PRECISIONS[self._precision][1],
-            "fortran_order": False,
-            "shape": (self._n_tokens, self._width),
-        }
-        for file, hasher in zip(self._files, self._hashers, strict=True):
-            np.lib.format.write_array_header_1_0(file, header)
-            file.flush()
-            file.seek(0)
-            hasher.update(file.read())
+        self._hashers = [xxhash.xxh3_128(header.getvalue()) for _ in self._names]
+        for file in self._files:
+            file.write(header.getvalue())
 
     def _resume(self) -> bool:
         """Go on with a started store; return False where there is none, or it is not what was kept."""
@@ -280,14 +247,10 @@ def damage(folder: Path, key: JsonObject) -> str | None:
         return problem
     if meta.get("key") != key:
         return "it was computed from something else"
-    return next(
-        (
-            f"the checksum of {name} is wrong"
-            for name, file in meta["files"].items()
-            if _digest(folder / name) != file["xxh3_128"]
-        ),
-        None,
-    )
+    for name, file in meta["files"].items():
+        if _digest(folder / name) != file["xxh3_128"]:
+            return f"the checksum of {name} is wrong"
+    return None
 
 
 def checked(folder: Path) -> tuple[dict[str, Any], str | None]:
@@ -357,14 +320,12 @@ def reading(folder: Path, *, alone: bool = False) -> Callable[[], None] | None:
     """Hold a finished store against removal; return what lets it go, None where it cannot be held.
 
     Readers hold it together, as long as their process lives or until they let go (`flock` of its `meta.json`). Where
-    the system or the disk has no such lock, nothing is held.
+    the disk has no such lock, nothing is held.
 
     Args:
         folder: The store's.
         alone: Hold it against readers too, to remove it; None where there are any.
     """
-    if fcntl is None:
-        return _nothing_held
     try:
         # Over NFS, whoever holds a file alone must be able to write it.
         descriptor = os.open(folder / META, (os.O_RDWR if alone else os.O_RDONLY) | os.O_NONBLOCK)

@@ -20,13 +20,13 @@ _PARQUET = "refs/convert/parquet"
 
 
 def _glue(config: str, metric: str, text: str | tuple[str, str], *names: str, **fields: Any) -> CatalogEntry:
-    usual = {"validation": None, "test": "validation", "also": (f"glue:{config}",)}
+    usual = {"validation": None, "test": "validation"}
     return CatalogEntry(f"nyu-mll/glue:{config}", metric, text=text, label_names=names, **{**usual, **fields})
 
 
-def _mnli(domain: str, **fields: Any) -> CatalogEntry:
+def _mnli(domain: str) -> CatalogEntry:
     names = ("entailment", "neutral", "contradiction")
-    return _glue("mnli", "accuracy", ("premise", "hypothesis"), *names, test=f"validation_{domain}", **fields)
+    return _glue("mnli", "accuracy", ("premise", "hypothesis"), *names, test=f"validation_{domain}")
 
 
 def _words(source: str, metric: str, label: str, **fields: Any) -> CatalogEntry:
@@ -34,43 +34,26 @@ def _words(source: str, metric: str, label: str, **fields: Any) -> CatalogEntry:
 
 
 CATALOG: dict[str, CatalogEntry] = {
-    "imdb": CatalogEntry(
-        "stanfordnlp/imdb",
-        "accuracy",
-        label_names=("neg", "pos"),
-        validation=None,
-        also=("stanfordnlp/imdb:plain_text",),
-    ),
+    "imdb": CatalogEntry("stanfordnlp/imdb", "accuracy", label_names=("neg", "pos"), validation=None),
     "cola": _glue("cola", "matthews", "sentence", "unacceptable", "acceptable"),
     "sst2": _glue("sst2", "accuracy", "sentence", "negative", "positive"),
     "mrpc": _glue("mrpc", "accuracy", _PAIR, "not_equivalent", "equivalent"),
     "qqp": _glue("qqp", "accuracy", ("question1", "question2"), "not_duplicate", "duplicate"),
     "stsb": _glue("stsb", "spearman", _PAIR),
     "mnli": _mnli("matched"),
-    "mnli-mismatched": _mnli("mismatched", also=()),
+    "mnli-mismatched": _mnli("mismatched"),
     "qnli": _glue("qnli", "accuracy", ("question", "sentence"), *_ENTAILED),
     "rte": _glue("rte", "accuracy", _PAIR, *_ENTAILED),
     "wnli": _glue("wnli", "accuracy", _PAIR, "not_entailment", "entailment"),
     "20newsgroups": CatalogEntry("SetFit/20_newsgroups", "accuracy", validation=None),
     "sms-spam": CatalogEntry(
-        "ucirvine/sms_spam",
-        "f1_macro",
-        text="sms",
-        label_names=("ham", "spam"),
-        validation=None,
-        test=None,
-        also=("ucirvine/sms_spam:plain_text",),
+        "ucirvine/sms_spam", "f1_macro", text="sms", label_names=("ham", "spam"), validation=None, test=None
     ),
     "crowdflower": CatalogEntry(
         "tasksource/crowdflower", "accuracy", validation=None, test=None, by_config="task"
     ),
     "conll2003": _words(
-        "eriktks/conll2003",
-        "f1",
-        "ner_tags",
-        label_names=_CONLL_TAGS,
-        hub_revision=_PARQUET,
-        also=("eriktks/conll2003:conll2003",),
+        "eriktks/conll2003", "f1", "ner_tags", label_names=_CONLL_TAGS, hub_revision=_PARQUET
     ),
     "wnut2017": _words(
         "leondz/wnut_17",
@@ -78,7 +61,6 @@ CATALOG: dict[str, CatalogEntry] = {
         "ner_tags",
         label_names=("O", *(f"{prefix}-{name}" for name in _WNUT_TYPES for prefix in "BI")),
         hub_revision=_PARQUET,
-        also=("wnut_17", "leondz/wnut_17:wnut_17"),
     ),
     "wikiann": _words(
         "unimelb-nlp/wikiann", "f1", "ner_tags", label_names=_CONLL_TAGS[:7], by_config="language"

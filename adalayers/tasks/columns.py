@@ -6,18 +6,17 @@ import itertools
 import logging
 import re
 import shlex
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from adalayers.errors import BadInput, unknown
-from adalayers.tasks.kind import LabelColumn, TaskKind
-from adalayers.tasks.split import Split
+from adalayers.tasks.kind import Gold, Inputs, LabelColumn, TaskKind
 
 if TYPE_CHECKING:
-    from adalayers.tasks.corpora import Corpus
+    from adalayers.tasks.tables import Corpus
 
 logger = logging.getLogger(__name__)
 
@@ -25,6 +24,44 @@ IDENTIFIER = re.compile(r"(.*_)?(id|idx|guid|uid)")
 
 MAX_CLASSES = 200
 """A label column with more distinct values than this holds something other than classes."""
+UNTYPED = {"text", "int", "float32", "float64", "words", "null"}
+"""Shapes that do not say whether a column holds labels."""
+
+
+@dataclass(frozen=True)
+class Split:
+    """Examples of one split.
+
+    Attributes:
+        inputs: n texts, n pairs of texts, or n lists of words.
+        labels: [items], one of each example, or those of all words end to end; classes are int64, numbers float32.
+        index: int64 [n], the row of each example in the source split it came from.
+        offsets: int64 [n + 1]; example i owns the items offsets[i]..offsets[i + 1]. None where an example is one item.
+        groups: int64 [n], a number of those that belong together, the same in all splits; None where nothing says.
+    """
+
+    inputs: Inputs
+    labels: np.ndarray
+    index: np.ndarray
+    offsets: np.ndarray | None = None
+    groups: np.ndarray | None = None
+
+    def __len__(self) -> int:
+        return len(self.index)
+
+    def gold(self, names: tuple[str, ...]) -> Gold:
+        """Return the labels as predictions are scored against them; `names` are those of the classes."""
+        return Gold(self.labels, names, self.offsets)
+
+    def take(self, rows: np.ndarray) -> Split:
+        """Return the examples at `rows` [m] of this split, in that order."""
+        inputs: Any = [self.inputs[row] for row in rows]
+        index, groups = self.index[rows], None if self.groups is None else self.groups[rows]
+        if self.offsets is None:
+            return Split(inputs, self.labels[rows], index, None, groups)
+        words = np.split(self.labels, self.offsets[1:-1])
+        labels = np.concatenate([self.labels[:0], *(words[row] for row in rows)])
+        return Split(inputs, labels, index, _offsets(inputs), groups)
 
 
 @dataclass(frozen=True)
@@ -70,29 +107,24 @@ def labelled(
     Raises:
         BadInput: If columns, texts or labels are missing or do not fit.
     """
-    dataset, train = corpus.path, corpus.tables.splits["train"]
+    dataset, train = corpus.path, corpus.splits["train"]
     if group in train.column_names and group not in (*text, label):
         train = train.remove_columns(group)
     features = train.features
-    likely = _likely(train, dataset) if label is None else []
-    if not text and len(likely) == 1:
-        text, label = likely[0][:1], likely[0][1]
-        logger.info(
-            f"read as text {text[0]!r} and labels {label!r} of {dataset}; --text-column, --label-column name others"
-        )
-    text, label, fitting = _columns(dataset, features, text, label, bool(fallback_names), kinds, likely)
-    per_word = fitting[0].per_word
-    unlabelled = _unlabelled_rows(train, label, dataset, per_word=per_word)
+    text, label, fitting = _columns(train, dataset, text, label, bool(fallback_names), kinds)
+    per_word, shape = fitting[0].per_word, shape_of(features[label])
+    labels_of_train = _values(train, label, dataset)
     inputs: dict[str, tuple[list[Any], np.ndarray, np.ndarray | None]] = {}
     values: dict[str, list[Any]] = {}
     numbers: dict[str, int] = {}
     notes = []
-    for role, table in corpus.tables.splits.items():
+    for role, table in corpus.splits.items():
         where = f"{corpus.titles[role]} of {dataset}"
         advice = "" if role == "train" else f", or leave it out with --splits {role}=none"
         missing = [column for column in (*text, label) if column not in table.column_names]
         rows = [] if missing else _values(table, label, where)
-        without = unlabelled(rows)
+        deciding = rows if shape.startswith("float") else labels_of_train
+        without = _unlabelled_rows(rows, deciding, per_word=per_word)
         if role == "test" and not {*missing} & {*text} and len(without) == len(rows):
             continue
         if missing:
@@ -104,7 +136,7 @@ def labelled(
             raise BadInput(f"wanted examples in {where}, which is empty; fill it{advice}")
         if len(without) == len(rows):
             raise BadInput(f"wanted labels in column {label!r} of {where}, got none; label it{advice}")
-        if table.features[label] != features[label] and shape_of(features[label]) in ("class", "tags"):
+        if table.features[label] != features[label] and shape in ("class", "tags"):
             raise BadInput(f"wanted the classes of {label!r} in {where} to be train's, got others; cast it")
         if without and role == "train":
             raise BadInput(
@@ -119,12 +151,10 @@ def labelled(
                 f"{len(without):,} of {len(rows):,} rows of {role} are left out as unlabelled: {why}"
             )
         index = np.delete(np.arange(len(rows)), without)
-        rows = [rows[row] for row in index]
-        texts = []
-        for column in text:
-            column_texts = _values(table, column, where)
-            texts.append([column_texts[row] for row in index])
-            for row, value, tags in zip(index.tolist(), texts[-1], rows, strict=True):
+        table, rows = table.select(index), [rows[row] for row in index]
+        texts = [_values(table, column, where) for column in text]
+        for column, column_texts in zip(text, texts, strict=True):
+            for row, value, tags in zip(index.tolist(), column_texts, rows, strict=True):
                 if value is None or (per_word and None in value):
                     raise BadInput(
                         f"wanted text in column {column!r} of {where}, got nothing in {corpus.place(role, row)}; "
@@ -136,68 +166,58 @@ def labelled(
                         f"{corpus.place(role, row)}; fix it"
                     )
         pairs_or_texts = texts[0] if len(texts) == 1 else list(zip(*texts, strict=True))
-        groups = _groups(table, index, group, where, numbers) if group else None
-        inputs[role] = pairs_or_texts, index, groups
+        inputs[role] = pairs_or_texts, index, _groups(table, group, where, numbers) if group else None
         values[role] = list(itertools.chain.from_iterable(rows)) if per_word else rows
     label_column = LabelColumn(f"column {label!r} of {dataset}", features[label], values, fallback_names)
     for kind in fitting:
         names, labels = kind.read_labels(label_column)
-        if kind.fits(names):
+        if kind.fits(names, label_column.where):
             break
     splits = {}
     for role, (texts, index, groups) in inputs.items():
-        ends = np.cumsum([len(words) for words in texts])[:-1]
-        own = np.split(labels[role], ends) if per_word else labels[role]
-        splits[role] = Split(texts, own, index, groups)
+        splits[role] = Split(texts, labels[role], index, _offsets(texts) if per_word else None, groups)
     return Labelled(splits, names, kind, (*text, label), notes)
 
 
-def _groups(table: Any, rows: np.ndarray, column: str, where: str, numbers: dict[str, int]) -> np.ndarray:
-    """Return a number per value of a column in some rows, int64 [n]; `numbers` are those of values, and grow.
+def _offsets(sentences: Sequence[Sequence[str]]) -> np.ndarray:
+    return np.cumsum([0, *map(len, sentences)])
+
+
+def _groups(table: Any, column: str, where: str, numbers: dict[str, int]) -> np.ndarray:
+    """Return a number per value of a column, int64 [n]; `numbers` are those of values, and grow.
 
     Raises:
         BadInput: If there is no such column, or a row has no value of it.
     """
     if column not in table.column_names:
         raise unknown(f"column of {where}", column, table.column_names)
-    values = [str(value).strip() for value in _values(table.select(rows), column, where)]
+    values = [str(value).strip() for value in _values(table, column, where)]
     if not {"", "None", "nan"}.isdisjoint(values):
         raise BadInput(f"wanted a value of {column!r} in every row of {where}, got none; fill it")
     return np.array([numbers.setdefault(value, len(numbers)) for value in values])
 
 
-def _unlabelled_rows(
-    train: Any, label: str, dataset: str, *, per_word: bool
-) -> Callable[[Sequence[Any]], list[int]]:
-    """Return what tells, of the labels of a split, which rows have none.
+def _unlabelled_rows(rows: Sequence[Any], deciding: Sequence[Any], *, per_word: bool) -> list[int]:
+    """Return which rows have no label, of the labels of a split.
 
     A missing value is none, and so is an empty text, but for a tag of words that train has. So is -1, as the hub writes
-    it, where no row of train has it; of numbers that are learned as such only where all are -1.
+    it, where no row of `deciding` has it, or every one: these are train's labels, or of numbers that are learned as
+    such the split's own.
     """
-    rows = _values(train, label, dataset)
-    withheld = _unlabelled(rows)
-    signs = {"", "-1", -1}
-    if not withheld:
-        signs -= {value for row in rows for value in (row if per_word and row is not None else (row,))}
+    there = {value for row in deciding for value in (row if per_word and row is not None else (row,))}
+    signs: set[Any] = {"", "-1", -1} - (set() if there <= {None, -1} else there)
     if not per_word:
         signs.add("")
-    numeric = shape_of(train.features[label]).startswith("float")
 
     def none(value: Any) -> bool:
-        if value is None or value != value:  # NaN
-            return True
-        return not numeric and (value.strip() if isinstance(value, str) and not per_word else value) in signs
+        plain = value.strip() if isinstance(value, str) and not per_word else value
+        return plain is None or plain != plain or plain in signs  # NaN is not itself
 
-    def unlabelled(rows: Sequence[Any]) -> list[int]:
-        if numeric and _unlabelled(rows):
-            return list(range(len(rows)))
-        return [
-            row
-            for row, value in enumerate(rows)
-            if value is None or any(map(none, value if per_word else (value,)))
-        ]
-
-    return unlabelled
+    return [
+        row
+        for row, value in enumerate(rows)
+        if value is None or any(map(none, value if per_word else (value,)))
+    ]
 
 
 def _values(table: Any, column: str, where: str) -> list[Any]:
@@ -227,55 +247,61 @@ def shape_of(feature: Any) -> str:
 
 
 def _columns(
+    train: Any,
     dataset: str,
-    features: Mapping[str, Any],
     text: tuple[str, ...],
     label: str | None,
     named: bool,
     kinds: Collection[TaskKind],
-    likely: Sequence[tuple[str, ...]],
 ) -> tuple[tuple[str, ...], str, list[TaskKind]]:
     """Return the text columns, the label column and the kinds that they can make, the likeliest first.
 
-    `named` says whether there are names for integer tags; `likely` is what `_likely` proposes.
+    Where no label column is named and no type says which one holds classes, columns that repeat their values may, and
+    others are texts. `named` says whether there are names for integer tags.
     """
-    shapes = {column: shape_of(feature) for column, feature in features.items()}
+    shapes = {column: shape_of(feature) for column, feature in train.features.items()}
     listed = ", ".join(f"{column} ({shape})" for column, shape in shapes.items())
     for column in (*text, label):
         if column is not None and column not in shapes:
             raise unknown(f"column of {dataset}", column, shapes, hint=f"Its columns: {listed}.")
-    label_shapes = shapes
-    if label is not None:
-        # Values without class names become classes only where the user says that the column holds labels.
-        as_label = {"text": "class", "int": "class", "words": "tags"} | (
-            {"word ints": "tags"} if named else {}
-        )
-        label_shapes = {label: as_label.get(shapes[label], shapes[label])}
-        if not any(label_shapes[label] in kind.label_shapes for kind in kinds):
-            cast = "cast it to a list of ClassLabel or to tag names"
-            raise BadInput(
-                f"wanted classes or numbers in column {label!r} of {dataset}, got {shapes[label]}; "
-                f"{cast if shapes[label] == 'word ints' else 'name another'}"
-            )
     # A column of identifiers is text to its type alone.
-    texts = [(column,) for column in shapes if not IDENTIFIER.fullmatch(column.lower())]
+    texts = [column for column in shapes if not IDENTIFIER.fullmatch(column.lower())]
+    words = [column for column in texts if shapes[column] == "words"]
+    untyped = label is None and {shapes[column] for column in texts} <= UNTYPED
+    labels = [label] if label else list(shapes)
+    if untyped:
+        parts = {column: _part(_values(train, column, dataset), shapes[column]) for column in texts}
+        labels = [column for column in texts if parts[column] == "labels"]
+        texts = [column for column in texts if parts[column] == "texts"]
+    # Values without class names become classes only where nothing else can hold the labels.
+    as_label = {"text": "class", "int": "class", "words": "tags"} if label or untyped else {}
+    if label and named:
+        as_label["word ints"] = "tags"
+    label_shapes = {column: as_label.get(shapes[column], shapes[column]) for column in labels}
+    if label and not any(label_shapes[label] in kind.label_shapes for kind in kinds):
+        cast = "cast it to a list of ClassLabel or to tag names"
+        raise BadInput(
+            f"wanted classes or numbers in column {label!r} of {dataset}, got {shapes[label]}; "
+            f"{cast if shapes[label] == 'word ints' else 'name another'}"
+        )
     pairs: dict[tuple[tuple[str, ...], str], list[TaskKind]] = {}
     for (candidate, shape), kind, columns in itertools.product(
-        label_shapes.items(), kinds, [text] if text else texts
+        label_shapes.items(), kinds, [text] if text else [(column,) for column in texts]
     ):
         inputs = " and ".join(shapes[column] for column in columns).replace("text and text", "text pair")
         readable = inputs in kind.input_shapes and shape in kind.label_shapes
-        if readable and candidate not in columns and (label or not kind.named_only):
+        if readable and candidate not in columns and (label or untyped or not kind.named_only):
             pairs.setdefault((columns, candidate), []).append(kind)
     if len(pairs) == 1:
         [((columns, candidate), fitting)] = pairs.items()
+        if untyped:
+            logger.info(
+                f"read as text {', '.join(columns)!r} and labels {candidate!r} of {dataset}; --text-column, "
+                "--label-column name others"
+            )
         return columns, candidate, fitting
-    came = "several such pairs" if pairs else "none such"
-    words = [column for column, shape in shapes.items() if shape == "words"]
-    proposals = (
-        [(*columns, candidate) for columns, candidate in pairs]
-        or list(likely)
-        or list(itertools.permutations(words, 2))
+    proposals = [(*columns, candidate) for columns, candidate in pairs] or list(
+        itertools.permutations(words, 2)
     )
     if len(proposals) == 2 and len({proposal[-1] for proposal in proposals}) == 1:
         proposals.append((*(proposal[0] for proposal in proposals), proposals[0][-1]))
@@ -285,45 +311,24 @@ def _columns(
     )
     raise BadInput(
         f"wanted a class column next to a text column, or a tags column next to a words column, "
-        f"got {came} in {dataset}; "
+        f"got {'several such pairs' if pairs else 'none such'} in {dataset}; "
         + (f"try {choices}" if proposals else "name them with --text-column and --label-column")
         + f"\nIts columns: {listed}."
     )
 
 
-def _likely(table: Any, dataset: str) -> list[tuple[str, ...]]:
-    """Return the columns of texts and labels that a table without named classes may mean, the label last.
+def _part(values: Sequence[Any], shape: str) -> str:
+    """Return what a column of a table without named classes may hold: "labels", "texts", or "" for neither.
 
-    Labels are numbers, or texts of which each occurs twice on average, as tags beside words do; columns of identifiers
-    are neither, nor are those with one value or none.
+    Labels are numbers, or values of which each occurs twice on average, as tags beside words do; what has one value or
+    none is neither.
     """
-    shapes = {
-        column: shape_of(feature)
-        for column, feature in table.features.items()
-        if not IDENTIFIER.fullmatch(column.lower())
-    }
-    if not {*shapes.values()} <= {"text", "int", "float32", "float64", "words", "null"}:
-        return []
-    labels, texts = [], []
-    for column, shape in shapes.items():
-        values = [value for value in _values(table, column, dataset) if value is not None]
-        if shape == "words":
-            values = list(itertools.chain.from_iterable(values))
-        distinct = len({*values})
-        if distinct > 1 and (2 * distinct <= min(len(values), 2 * MAX_CLASSES) or shape.startswith("float")):
-            labels.append(column)
-        elif distinct > 1 and shape in ("text", "words"):
-            texts.append(column)
-    return [
-        (text, label)
-        for label in labels
-        for text in texts
-        if (shapes[text] == "words") == (shapes[label] == "words")
-    ]
-
-
-def _unlabelled(rows: Iterable[Any]) -> bool:
-    """Return whether no row has a label: the hub writes -1 where labels are withheld."""
-    return all(
-        value in (None, -1) for row in rows for value in (row if isinstance(row, (list, tuple)) else (row,))
-    )
+    given = [value for value in values if value is not None]
+    if shape == "words":
+        given = list(itertools.chain.from_iterable(given))
+    distinct = len({*given})
+    if distinct < 2:
+        return ""
+    if shape.startswith("float") or 2 * distinct <= min(len(given), 2 * MAX_CLASSES):
+        return "labels"
+    return "texts" if shape in ("text", "words") else ""

@@ -2,20 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import KW_ONLY, dataclass
+import json
+from collections.abc import Sequence
+from dataclasses import KW_ONLY, dataclass, replace
 from pathlib import Path
 from typing import Any
 
 from adalayers.errors import BadInput
 from adalayers.escaping import listed
 from adalayers.storage import hub
-from adalayers.tasks import embedded, files, tables
+from adalayers.tasks import files, tables
 from adalayers.tasks.files import Source, Wanted
-from adalayers.tasks.tables import Places, Tables
+from adalayers.tasks.tables import Corpus
 
 EMBEDDED = "embedded"
-"""The source of datasets that lie in the package."""
+"""The source of datasets that lie in the package, and their folder: a parquet file each (docs/tasks.md)."""
 
 
 @dataclass(frozen=True)
@@ -31,7 +32,6 @@ class CatalogEntry:
         validation: Source split, None for a tenth of train.
         test: Source split, None where there is none.
         hub_revision: What to load from the hub where no revision is asked for.
-        also: Further ids of the same data.
         by_config: What its configs on the hub are ("language"), each a dataset of its own, named "wikiann:de"; "" for
             one dataset.
     """
@@ -45,7 +45,6 @@ class CatalogEntry:
     validation: str | None = "validation"
     test: str | None = "test"
     hub_revision: str | None = None
-    also: tuple[str, ...] = ()
     by_config: str = ""
 
 
@@ -74,8 +73,8 @@ class DatasetName:
 
     @property
     def config(self) -> str | None:
-        """The hub config, None for the dataset's own default, and of a folder."""
-        return None if self.folder else self.source.partition(":")[2] or None
+        """The hub config, None for the dataset's own default."""
+        return self.source.partition(":")[2] or None
 
     @property
     def roles(self) -> dict[str, str | None] | None:
@@ -83,44 +82,6 @@ class DatasetName:
         if self.entry is None:
             return None
         return {"validation": self.entry.validation, "test": self.entry.test}
-
-
-@dataclass(frozen=True)
-class Corpus:
-    """A dataset as it came.
-
-    Attributes:
-        tables: By role, the splits that are used.
-        path: Where it was read: a folder, or an id on the hub.
-        titles: By role, what people call its split: the name, or the files.
-        unused: Splits, and files of data in the folder, that were not read, each with why.
-        share: The part of train that becomes validation where there is none.
-    """
-
-    tables: Tables
-    path: str
-    titles: Mapping[str, str]
-    unused: tuple[str, ...] = ()
-    share: float | None = None
-
-    @classmethod
-    def of(
-        cls,
-        read: Tables,
-        path: str,
-        roles: Mapping[str, Source],
-        unused: Mapping[Source, str],
-        asked: Wanted,
-    ) -> Corpus:
-        """Return what `files.assign` chose."""
-        titles = {role: source.title for role, source in roles.items()}
-        plain = "not in --splits" if asked.names else "no role"
-        left_out = sorted(f"{source.title} ({why or plain})" for source, why in unused.items())
-        return cls(read, path, titles, tuple(left_out), asked.share)
-
-    def place(self, role: str, row: int) -> str:
-        """Return where a row of a split stands: "line 51 of train.jsonl"."""
-        return self.tables.places.get(role, Places()).of(row)
 
 
 def read(name: DatasetName, data_dir: str | Path | None, splits: Sequence[str] = ()) -> Corpus:
@@ -137,43 +98,63 @@ def read(name: DatasetName, data_dir: str | Path | None, splits: Sequence[str] =
     import datasets
 
     datasets.disable_progress_bars()
-    asked = files.wanted(splits)
+    asked, folder, copies = files.wanted(splits), name.folder, _copies(name)
+    if folder is None and name.source != EMBEDDED:
+        folder = hub.local_copy(copies, data_dir)
     if name.source == EMBEDDED:
-        return _of_splits(name, embedded.read(name.name), "the package", asked)
-    if name.folder is not None:
-        return _read_folder(name, name.folder, asked)
+        path, there = "the package", _read_embedded(name.name)
+    elif folder is None:
+        path = name.source + (f"@{name.revision}" if name.revision else "")
+        there = _read_hub(name, f"dataset {name.source!r}{hub.looked_for(copies, data_dir)}")
+    elif any((folder / file).exists() for file in ("dataset_dict.json", "state.json")):
+        path, there = str(folder.resolve()), _read_saved(folder.resolve())
+    else:
+        return _read_files(name, folder.resolve(), asked)
+    roles, unused = files.assign(path, [Source(split, split) for split in there], asked, known=name.roles)
+    names = {role: source.name for role, source in roles.items()}
+    used = {role: there[split] for role, split in names.items()}
+    return Corpus(used, path=path, titles=names, unused=unused, share=asked.share)
+
+
+def _copies(name: DatasetName) -> list[str]:
+    """Return what a dataset's folder in `data_dir` may be called."""
     repository = name.id.rsplit("/", 1)[-1]
     repositories = [repository, repository.lower()]
     if name.config is None:
-        copies = [name.name, *repositories]
-    else:  # a clone of the whole repository may hold other configs
-        copies = [name.name, *(f"{folder}/{name.config}" for folder in repositories), name.config]
-    folder = hub.local_copy(copies, data_dir)
-    if folder is None:
-        come = _read_hub(name, f"dataset {name.source!r}{hub.looked_for(copies, data_dir)}")
-        return _of_splits(name, come, name.source + (f"@{name.revision}" if name.revision else ""), asked)
-    return _read_folder(name, folder, asked)
+        return [name.name, *repositories]
+    # A clone of the whole repository may hold other configs.
+    return [name.name, *(f"{folder}/{name.config}" for folder in repositories), name.config]
 
 
-def _of_splits(name: DatasetName, splits: Mapping[str, Any], path: str, asked: Wanted) -> Corpus:
-    """Return a dataset that came as splits."""
-    sources = [Source(split, split) for split in splits]
-    roles, unused = files.assign(path, sources, asked, names_kept=True, known=name.roles)
-    read = Tables({role: splits[source.name] for role, source in roles.items()}, {})
-    return Corpus.of(read, path, roles, unused, asked)
+def _read_embedded(name: str) -> dict[str, Any]:
+    import datasets
+    import pyarrow.compute
+    import pyarrow.parquet
+
+    table = pyarrow.parquet.read_table(Path(__file__).with_name(EMBEDDED) / f"{name}.parquet")
+    features = datasets.Features.from_arrow_schema(table.drop_columns("split").schema.remove_metadata())
+    if names := json.loads(table.schema.metadata[b"label_names"]):
+        of_words = isinstance(features["label"], datasets.List)
+        classes = datasets.ClassLabel(names=names)
+        features["label"] = datasets.List(classes) if of_words else classes
+    splits = {}
+    for split in ("train", "validation", "test"):
+        rows = table.filter(pyarrow.compute.field("split") == split).drop_columns("split")
+        info = datasets.DatasetInfo(features=features)
+        splits[split] = datasets.Dataset(rows.replace_schema_metadata(), info=info)
+    return splits
 
 
-def _read_folder(name: DatasetName, folder: Path, asked: Wanted) -> Corpus:
+def _read_saved(folder: Path) -> dict[str, Any]:
     import datasets
 
-    folder = folder.resolve()
-    if (folder / "dataset_dict.json").exists() or (folder / "state.json").exists():
-        wanted = f"wanted a dataset that was saved to disk in {str(folder)!r}, which cannot be read"
-        with hub.refusing(wanted, "save it there anew"):
-            saved = datasets.load_from_disk(str(folder), keep_in_memory=True)
-        return _of_splits(
-            name, saved if isinstance(saved, datasets.DatasetDict) else {"train": saved}, str(folder), asked
-        )
+    wanted = f"wanted a dataset that was saved to disk in {str(folder)!r}, which cannot be read"
+    with hub.refusing(wanted, "save it there anew"):
+        saved = datasets.load_from_disk(str(folder), keep_in_memory=True)
+    return dict(saved) if isinstance(saved, datasets.DatasetDict) else {"train": saved}
+
+
+def _read_files(name: DatasetName, folder: Path, asked: Wanted) -> Corpus:
     sources = files.find(folder)
     if not sources and not asked.names:
         there = listed(sorted(path.name for path in folder.iterdir()))
@@ -192,7 +173,7 @@ def _read_folder(name: DatasetName, folder: Path, asked: Wanted) -> Corpus:
                 f"wanted the rows of one split in {source.title} of {str(folder)!r}, its column {column!r} says train, "
                 "test and so on for each row; write a file for each of its values"
             )
-    return Corpus.of(read, str(folder), roles, unused, asked)
+    return replace(read, path=str(folder), unused=unused, share=asked.share)
 
 
 def _read_hub(name: DatasetName, what: str) -> dict[str, Any]:
@@ -203,10 +184,9 @@ def _read_hub(name: DatasetName, what: str) -> dict[str, Any]:
         hub.require_hub(what)
     except BadInput:
         # The cache cannot tell revisions apart, so one that was asked for needs the hub.
-        cached = _read_cache(name) if name.revision is None else None
-        if cached is None:
-            raise
-        return cached
+        if name.revision is None and (cached := _read_cache(name)):
+            return cached
+        raise
     advice = (
         f"check the id, its config (id:config) and its revision ({name.source}@refs/convert/parquet where the hub has "
         "a loading script), or give a local folder"

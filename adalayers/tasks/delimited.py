@@ -6,10 +6,10 @@ import csv
 import io
 import re
 import sys
-from dataclasses import dataclass
+from typing import Any
 
 from adalayers.errors import BadInput
-from adalayers.tasks.files import DataFile
+from adalayers.tasks.files import DataFile, Piece
 
 SEPARATORS = {"csv": ",", "tsv": "\t"}
 _OTHERS = (",", "\t", ";", "|")
@@ -20,19 +20,12 @@ Row = tuple[int, list[str]]
 """The line on which a row begins, and its fields."""
 
 
-@dataclass(frozen=True)
-class Rows:
-    """The rows of a file, the header first; `fault`: what is wrong with the first row that is none."""
-
-    rows: list[Row]
-    fault: BadInput | None = None
-
-    def __len__(self) -> int:
-        return len(self.rows)
+Checked = tuple[list[Row], BadInput | None]
+"""The rows of a file, the header first, and what is wrong with the first one that is none."""
 
 
-def read(file: DataFile, text: str) -> tuple[list[Row], tuple[str, ...]]:
-    """Return the rows of a file, the header first, and notes on how they were read.
+def read(file: DataFile) -> Piece:
+    """Read a file, and note how.
 
     The separator is that of the format, or where the first line has none of it, the commonest other one there. In a CSV
     file quotes enclose fields unless that does not work out and quotes as text do. In a TSV file they are text unless
@@ -40,32 +33,34 @@ def read(file: DataFile, text: str) -> tuple[list[Row], tuple[str, ...]]:
     them.
 
     Raises:
-        BadInput: If neither works out.
+        BadInput: If neither works out, or the first line is no header of these columns.
     """
+    text = file.text()
     header, own = text.lstrip("\n").partition("\n")[0], SEPARATORS[file.form]
     separator = own if own in header else max((own, *_OTHERS), key=header.count)
     notes = [] if separator == own else [f"separated by {separator!r}"]
     numbered = [(i, line) for i, line in enumerate(text.split("\n"), 1) if line]
-    rows = _checked(file, separator, [(i, line.split(separator)) for i, line in numbered])
+    rows, fault = _checked(file, separator, [(i, line.split(separator)) for i, line in numbered])
     if '"' in text:
-        plain, enclosed = rows, _enclosed(file, separator, text)
+        enclosed, fault_of_enclosed = _enclosed(file, separator, text)
         # A quote that is text may be closed by a later one, and swallow rows that are whole by themselves.
-        works = not enclosed.fault and (plain.fault is not None or len(enclosed) >= len(plain))
+        works = fault_of_enclosed is None and (fault is not None or len(enclosed) >= len(rows))
         if separator == "\t":
-            enclosing = works and (plain.fault is not None or _must_enclose(enclosed.rows, text))
+            enclosing = works and (fault is not None or _must_enclose(enclosed, text))
         else:
-            enclosing = works or plain.fault is not None
-        rows = enclosed if enclosing else plain
+            enclosing = works or fault is not None
+        if enclosing:
+            rows, fault = enclosed, fault_of_enclosed
         if separator == "\t" or not enclosing:
             notes.append("quotes enclose fields" if enclosing else "quotes are text")
-    if rows.fault:
-        raise rows.fault
-    if broken := sum("\n" in field for _, fields in rows.rows for field in fields):
+    if fault:
+        raise fault
+    if broken := sum("\n" in field for _, fields in rows for field in fields):
         notes.append(f"fields that hold line breaks: {broken:,}")
-    return rows.rows, tuple(notes)
+    return Piece(file, _columns(file, rows), [line for line, _ in rows[1:]], tuple(notes))
 
 
-def _enclosed(file: DataFile, separator: str, text: str) -> Rows:
+def _enclosed(file: DataFile, separator: str, text: str) -> Checked:
     """Return the rows where quotes enclose fields, which may hold separators, line breaks and doubled quotes."""
     csv.field_size_limit(min(sys.maxsize, 2**31 - 1))
     reader = csv.reader(io.StringIO(text, newline=""), delimiter=separator, strict=True)
@@ -80,7 +75,7 @@ def _enclosed(file: DataFile, separator: str, text: str) -> Rows:
             f"wanted a quote that opens a field to close it in {file.name}, got other quotes in the row that begins in "
             f'line {ended + 1} ({error}); double those within a field ("")'
         )
-        return Rows([], fault)
+        return [], fault
     return _checked(file, separator, [row for row in rows if row[1]])
 
 
@@ -92,10 +87,10 @@ def _must_enclose(rows: list[Row], text: str) -> bool:
     )
 
 
-def _checked(file: DataFile, separator: str, rows: list[Row]) -> Rows:
+def _checked(file: DataFile, separator: str, rows: list[Row]) -> Checked:
     """Return rows that all have as many fields as the header; a line of blanks is none."""
     if not rows:
-        return Rows([], BadInput(f"wanted a header line and rows in {file.name}, which is empty; fill it"))
+        return [], BadInput(f"wanted a header line and rows in {file.name}, which is empty; fill it")
     width = len(rows[0][1])
     kept = [row for row in rows if len(row[1]) == width or any(map(str.strip, row[1]))]
     for line, fields in kept:
@@ -105,11 +100,11 @@ def _checked(file: DataFile, separator: str, rows: list[Row]) -> Rows:
                 f'correct it, or put a field that holds {separator!r} into quotes ("...", quotes within it doubled, '
                 "no blank outside them)"
             )
-            return Rows(kept, fault)
-    return Rows(kept)
+            return kept, fault
+    return kept, None
 
 
-def columns(file: DataFile, rows: list[Row]) -> dict[str, list[str | None]]:
+def _columns(file: DataFile, rows: list[Row]) -> dict[str, Any]:
     """Return columns by the names of the header; an empty field is a missing value.
 
     Raises:
@@ -126,7 +121,7 @@ def columns(file: DataFile, rows: list[Row]) -> dict[str, list[str | None]]:
     counted = len(numbers) > 1 and numbers in [
         [str(i + first) for i in range(len(numbers))] for first in (0, 1)
     ]
-    named: dict[str, list[str | None]] = {}
+    named: dict[str, Any] = {}
     for i, name in enumerate(names):
         values = [fields[i] or None for _, fields in others]
         given = [value for value in values if value is not None]

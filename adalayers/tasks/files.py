@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import gzip
 import itertools
 import os
 import re
 import shlex
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 from typing import Any
@@ -27,8 +28,8 @@ _SHARD = re.compile(r"(?P<name>.+)-(?P<number>\d{5})-of-(?P<total>\d{5})(-[0-9a-
 COLUMN_FORMS = ("conll", "conllu", "iob", "iob2", "bio", "txt")
 FORMS = ("parquet", "arrow", "jsonl", "ndjson", "csv", "tsv", *COLUMN_FORMS[:-1], "json", "txt")
 """The formats that are read, by the ending of a name. Where no name says train, the first that is there is the data."""
-PACKED = (".gz", ".bz2", ".xz")
-"""Endings after that of the format: "train.csv.gz"."""
+PACKED = ".gz"
+"""The ending of a file that is packed, after that of its format: "train.csv.gz"."""
 _NO_DATA = re.compile(
     r"(dataset_infos?|dataset_dict|state)\.json|(readme|licen[cs]e|notice|citation|requirements)\..*|(\.|__|~\$).*",
     re.DOTALL | re.IGNORECASE,
@@ -56,9 +57,55 @@ class DataFile:
     def stem(self) -> str:
         """The name without folders, and without the endings of format and packing."""
         name = PurePosixPath(self.name)
-        for endings in (PACKED, [f".{form}" for form in FORMS]):
+        for endings in ([PACKED], [f".{form}" for form in FORMS]):
             name = name.with_suffix("") if name.suffix.lower() in endings else name
         return name.name
+
+    def content(self) -> bytes:
+        """Return the bytes, unpacked where they are packed."""
+        data = self.path.read_bytes()
+        return gzip.decompress(data) if data.startswith(b"\x1f\x8b") else data
+
+    def text(self) -> str:
+        """Return the text, all line ends alike.
+
+        Raises:
+            BadInput: If it is no UTF-8, nor UTF-16 with its mark.
+        """
+        data = self.content()
+        wide = data[:2] in (b"\xff\xfe", b"\xfe\xff")
+        try:
+            text = data.decode("utf-16" if wide else "utf-8").removeprefix("\ufeff")
+        except UnicodeDecodeError as error:
+            line = data[: error.start].count(b"\n") + 1
+            raise BadInput(
+                f"wanted UTF-8 text in {self.name}, got byte {data[error.start]:#04x} in line {line}; save it as UTF-8"
+            ) from error
+        return text.replace("\r\n", "\n") if "\n" in text else text.replace("\r", "\n")
+
+
+@dataclass(frozen=True)
+class Piece:
+    """What one file holds.
+
+    Attributes:
+        file: The file.
+        columns: By name, values in the order of the rows: a list, or of Arrow.
+        lines: The line on which each row begins; None for a file without lines.
+        notes: What a reader may not expect of how it was read.
+        told: The columns of words and of tags that the format itself tells, () for none.
+        features: Types of columns that have one already.
+    """
+
+    file: DataFile
+    columns: dict[str, Any]
+    lines: Sequence[int] | None = None
+    notes: tuple[str, ...] = ()
+    told: tuple[str, ...] = ()
+    features: Any = None
+
+    def __len__(self) -> int:
+        return len(next(iter(self.columns.values()), ()))
 
 
 @dataclass(frozen=True)
@@ -124,8 +171,6 @@ def wanted(splits: Sequence[str]) -> Wanted:
                 )
             name = "none"
         names[role] = name
-    if names.get("train") == "none":
-        raise BadInput("wanted something to train on, got --splits train=none; name a file")
     return Wanted(names, share)
 
 
@@ -136,10 +181,10 @@ def roles_in(name: str) -> set[str]:
     return {_ROLE_OF[match[1]] for match in map(_WORD.fullmatch, words) if match}
 
 
-def exact_role(split: str) -> str | None:
-    """Return the role of a split whose whole name is a word for it, else None: "dev", not "dev_matched"."""
+def exact_role(split: str) -> str:
+    """Return the role of a split whose whole name is a word for it, else the name: "dev", not "dev_matched"."""
     match = _WORD.fullmatch(re.sub(r"[\W_]+", "", split.lower()))
-    return _ROLE_OF[match[1]] if match else None
+    return _ROLE_OF[match[1]] if match else split
 
 
 def split_column(table: Any) -> str | None:
@@ -151,7 +196,7 @@ def split_column(table: Any) -> str | None:
         if getattr(table.features[name], "dtype", "") == "string":
             values = pc.unique(table.data[name].cast(pa.binary()).drop_null()).slice(0, 7).to_pylist()
             roles = {exact_role(value.decode("utf-8", "replace")) for value in values}
-            if "train" in roles and len(roles) > 1 and None not in roles:
+            if "train" in roles and len(roles) > 1 and roles <= ROLES.keys():
                 return str(name)
     return None
 
@@ -189,18 +234,18 @@ def assign(
     asked: Wanted,
     *,
     root: Path | None = None,
-    names_kept: bool = False,
     known: Mapping[str, str | None] | None = None,
-) -> tuple[dict[str, Source], dict[Source, str]]:
-    """Return the source of each role, and those that have none, each with why.
+) -> tuple[dict[str, Source], tuple[str, ...]]:
+    """Return the source of each role, and the titles of those that have none, each with why.
+
+    Files must each say a role; one alone is train. Where sources have names of splits, as the hub's and shards do, one
+    that is called "test" and no more goes before "test_hard", and one that says no role is left out.
 
     Args:
         where: What messages call the data.
         sources: What can be a split.
         asked: What `--splits` says; a role that it does not name goes by the sources' names.
         root: The folder of the files.
-        names_kept: Whether sources have names of splits, as the hub's do: one that is called "test" and no more goes
-            before "test_hard", and one that says no role is left out. Files must each say one; one alone is train.
         known: Of a catalogued dataset, the split of each role, None for none.
 
     Raises:
@@ -213,57 +258,60 @@ def assign(
         raise BadInput(
             f"wanted another source for each split in --splits, got one twice in {where}; change one"
         )
-    forms = {file.form for source in chosen.values() for file in source.files} or _form_of_data(
-        where, sources
-    )
     taken = {file for source in chosen.values() for file in source.files}
+    forms = {file.form for file in taken} or _forms_of_data(sources)
     left = [source for source in sources if source not in chosen.values() and not taken & {*source.files}]
     others = [source for source in left if source.files and source.files[0].form not in forms]
     left = [source for source in left if source not in others]
-    names_kept = names_kept or all(
-        source.files and _SHARD.fullmatch(source.files[0].stem) for source in sources if source not in others
+    names_kept = known is not None or all(
+        not source.files or _SHARD.fullmatch(source.files[0].stem)
+        for source in sources
+        if source not in others
     )
     by_role: dict[str | None, list[Source]] = {}
-    if len(left) == 1 and not chosen and not roles_in(left[0].split) and _role(left[0]) is None:
-        by_role["train"] = left
-    else:
-        for source in left:
-            by_role.setdefault(_role(source), []).append(source)
+    for source in left:
+        by_role.setdefault(_role(source), []).append(source)
+    if by_role.get(None) == left[:1] == left and not chosen and not roles_in(left[0].split):
+        by_role = {"train": left}
     for role in ROLES:
         if role in asked.names:
             continue
         of_role = by_role.get(role, [])
         if known is not None and role != "train":
             split = known[role]
-            of_role = [source for source in left if split and _same(source.split, split)]
+            of_role = [source for source in left if split and exact_role(source.split) == exact_role(split)]
             if split and not of_role:
                 raise _missing(where, role, split, sources)
-        elif names_kept or known is not None:
+        elif names_kept:
             of_role = [source for source in of_role if exact_role(source.split) == role] or of_role
         if len(of_role) > 1:
-            raise _several(where, role, of_role, by_role, chosen)
+            raise BadInput(
+                f"wanted one {role} split in {where}, got {_titles(of_role)}; say which is which, others are then left "
+                f"out: {_advice({**by_role, role: of_role}, chosen)}"
+            )
         if of_role:
             [chosen[role]] = of_role
     without = by_role.get(None, [])
-    if without and not (names_kept or known is not None or asked.names):
+    if without and not (names_kept or asked.names):
         raise BadInput(
             f"wanted train, validation or test in the name of each file in {where}, got {_titles(without)}; say which "
             f"is which, others are then left out: {_advice(by_role, chosen)}"
         )
     if "train" not in chosen:
         raise _missing(where, "train", "train", sources)
-    unused = {source: "" for source in left if source not in chosen.values()}
+    why = "not in --splits" if asked.names else "no role"
+    unused = [f"{source.title} ({why})" for source in left if source not in chosen.values()]
     for source in others:
         said = _role(source)
         reads = f"; --splits {said}={source.name} reads it" if said and said not in chosen else ""
-        unused[source] = f"another format{reads}"
-    return {role: chosen[role] for role in ROLES if role in chosen}, unused
+        unused.append(f"{source.title} (another format{reads})")
+    return {role: chosen[role] for role in ROLES if role in chosen}, tuple(sorted(unused))
 
 
 def _form(name: str) -> str | None:
     """Return the format of a file by its name, None for one that holds no data; "eng.testa" is a column file."""
     path = PurePosixPath(name.lower())
-    path = path.with_suffix("") if path.suffix in PACKED else path
+    path = path.with_suffix("") if path.suffix == PACKED else path
     form = path.suffix.removeprefix(".") or path.name
     return form if form in FORMS else "txt" if form in _ROLE_OF else None
 
@@ -272,18 +320,15 @@ def _holds_data(name: str) -> bool:
     return _form(name) is not None and not any(map(_NO_DATA.fullmatch, PurePosixPath(name).parts))
 
 
-def _form_of_data(where: str, sources: Sequence[Source]) -> set[str]:
-    """Return the format of the data among files of several: the one with the most roles, train among them."""
+def _forms_of_data(sources: Sequence[Source]) -> set[str]:
+    """Return the format of the data among files of several: that of the most roles, train among them, or several."""
     roles: dict[str, set[str | None]] = {}
     for source in sources:
         for file in source.files[:1]:
             roles.setdefault(file.form, set()).add(_role(source))
     scores = {form: len(said - {None}) if "train" in said else 0 for form, said in roles.items()}
     best = [form for form in FORMS if scores.get(form, -1) == max(scores.values(), default=0)]
-    if len(best) > 1 and scores[best[0]]:
-        trains = [source for source in sources if _role(source) == "train" and source.files[0].form in best]
-        raise _several(where, "train", trains, {}, {})
-    return {*best[:1]}
+    return {*best} if best and scores[best[0]] else {*best[:1]}
 
 
 def _role(source: Source) -> str | None:
@@ -294,13 +339,9 @@ def _role(source: Source) -> str | None:
     return None
 
 
-def _same(split: str, other: str) -> bool:
-    return split == other or (exact_role(other) is not None and exact_role(split) == exact_role(other))
-
-
-def _named(where: str, name: str, sources: Iterable[Source], root: Path | None) -> Source:
+def _named(where: str, name: str, sources: Sequence[Source], root: Path | None) -> Source:
     """Return what `--splits` names: a source, a file of one, the files of a folder, or a file elsewhere."""
-    sources, plain = list(sources), name.removeprefix("./").rstrip("/")
+    plain = name.removeprefix("./").rstrip("/")
     files = [file for source in sources for file in source.files]
     path = ((root or Path("no folder")) / plain).resolve()
     plain = next((file.name for file in files if file.path == path), plain)
@@ -332,19 +373,6 @@ def _missing(where: str, role: str, split: str, sources: Sequence[Source]) -> Ba
     return BadInput(
         f"wanted split {split!r} of {where}, which has {_titles(sources) or 'none'}; add it, or name it with "
         f"--splits {role}={name}"
-    )
-
-
-def _several(
-    where: str,
-    role: str,
-    of_role: Sequence[Source],
-    by_role: Mapping[str | None, Sequence[Source]],
-    chosen: Mapping[str, Source],
-) -> BadInput:
-    return BadInput(
-        f"wanted one {role} split in {where}, got {_titles(of_role)}; say which is which, others are then left out: "
-        f"{_advice({**by_role, role: of_role}, chosen)}"
     )
 
 

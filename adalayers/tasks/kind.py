@@ -23,8 +23,8 @@ if TYPE_CHECKING:  # reading the flags needs tasks, and importing torch takes se
 
 Inputs = list[str] | list[tuple[str, str]] | list[list[str]]
 """n texts, n pairs of texts, or n lists of words."""
-Labels = np.ndarray | list[np.ndarray]
-"""One label of an example each, [n]; or n arrays [words], one label of a word each."""
+Scores = dict[str, float]
+"""Numbers by name."""
 LabelsByRole = tuple[tuple[str, ...], dict[str, np.ndarray]]
 """The names of the classes, () where labels are numbers; and by role of a split its labels [items]."""
 
@@ -108,8 +108,16 @@ class TaskKind(ABC):
             BadInput: If its values cannot be labels of this kind.
         """
 
-    def fits(self, label_names: tuple[str, ...]) -> bool:
-        """Return whether labels of these names can be this kind's, where several kinds read such a column."""
+    def fits(self, label_names: tuple[str, ...], where: str) -> bool:
+        """Return whether labels of these names can be this kind's, where several kinds read such a column.
+
+        Args:
+            label_names: Of the classes.
+            where: What messages call the column.
+
+        Raises:
+            BadInput: If they are this kind's, and something is wrong with them.
+        """
         return True
 
     def fitted(self, labels: np.ndarray) -> TaskKind:
@@ -124,7 +132,7 @@ class TaskKind(ABC):
         """Return the kind as `fitted` gave it, from what `about` left next to a trained model."""
         return self
 
-    def describe_labels(self, gold: Gold) -> dict[str, float]:
+    def describe_labels(self, gold: Gold) -> Scores:
         """Return how labels are distributed, by name, for reports; {} where there is nothing to say."""
         return {}
 
@@ -140,8 +148,8 @@ class TaskKind(ABC):
     def n_outputs(self, label_names: tuple[str, ...]) -> int:
         """Return how many numbers the head gives per item."""
 
-    def strata(self, labels: Labels) -> np.ndarray | None:
-        """Return the stratum of each example [n] by which validation is set aside; None draws without strata."""
+    def strata(self, labels: np.ndarray) -> np.ndarray | None:
+        """Return the stratum of each label [n] by which validation is set aside; None draws without strata."""
         return None
 
     @abstractmethod
@@ -164,9 +172,7 @@ class TaskKind(ABC):
         return 0
 
     @abstractmethod
-    def scores(
-        self, gold: Gold, predictions: np.ndarray, probabilities: np.ndarray | None = None
-    ) -> dict[str, float]:
+    def scores(self, gold: Gold, predictions: np.ndarray, probabilities: np.ndarray | None = None) -> Scores:
         """Return scores by name: all `metrics` that are defined for these labels, and what others there are.
 
         Args:
@@ -202,7 +208,7 @@ class TaskKind(ABC):
     def as_text(self, gold: Gold, values: np.ndarray) -> list[str] | list[tuple[str, ...]]:
         """Return labels or predictions [items] by example, for `predictions.parquet`: a text, or one per word."""
 
-    def rescored(self, answers: Answers) -> dict[str, float] | None:
+    def rescored(self, answers: Answers) -> Scores | None:
         """Return the scores that rows of `predictions.parquet` give: what `as_text` wrote, read again.
 
         Returns:

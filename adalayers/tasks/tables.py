@@ -2,95 +2,66 @@
 
 from __future__ import annotations
 
-import bz2
-import gzip
 import io
 import itertools
 import json
-import lzma
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
-import numpy as np
 import pyarrow as pa
 
 from adalayers.errors import BadInput
 from adalayers.escaping import listed
 from adalayers.storage import hub
 from adalayers.tasks import column_files, delimited
-from adalayers.tasks.files import COLUMN_FORMS, FORMS, DataFile, Source
-
-_PACKINGS: dict[bytes, Callable[[bytes], bytes]] = {
-    b"\x1f\x8b": gzip.decompress,
-    b"BZh": bz2.decompress,
-    b"\xfd7zXZ": lzma.decompress,
-}
+from adalayers.tasks.files import COLUMN_FORMS, FORMS, DataFile, Piece, Source
 
 
 @dataclass(frozen=True)
-class Piece:
-    """What one file holds.
+class Corpus:
+    """A dataset as it came.
 
     Attributes:
-        file: The file.
-        columns: By name, values in the order of the rows: a list, or of Arrow.
-        lines: The line on which each row begins; None for a file without lines.
-        notes: What a reader may not expect of how it was read.
-        told: The columns of words and of tags that the format itself tells, () for none.
-        features: Types of columns that have one already.
-    """
-
-    file: DataFile
-    columns: dict[str, Any]
-    lines: Sequence[int] | np.ndarray | None = None
-    notes: tuple[str, ...] = ()
-    told: tuple[str, ...] = ()
-    features: Any = None
-
-    def __len__(self) -> int:
-        return len(next(iter(self.columns.values()), ()))
-
-
-@dataclass(frozen=True)
-class Places:
-    """Where the rows of a split stand: in which of these files."""
-
-    pieces: Sequence[Piece] = ()
-
-    def of(self, row: int) -> str:
-        """Return where a row stands: "line 51 of train.jsonl"."""
-        first = 0
-        for piece in self.pieces:
-            if row < first + len(piece):
-                where = f"row {row - first}" if piece.lines is None else f"line {piece.lines[row - first]}"
-                return f"{where} of {piece.file.name}"
-            first += len(piece)
-        return f"row {row}"
-
-
-@dataclass(frozen=True)
-class Tables:
-    """Splits as tables.
-
-    Attributes:
-        splits: By name, a `datasets.Dataset`.
-        places: By name, where its rows stand.
+        splits: By role, a `datasets.Dataset`.
+        places: By role, the files in which its rows stand.
         notes: What a reader may not expect of how files were read, a clause each.
         columns: The columns of texts and of labels that the format itself tells, () for none.
+        path: Where it was read: a folder, or an id on the hub.
+        titles: By role, what people call its split: the name, or the files.
+        unused: Splits, and files of data in the folder, that were not read, each with why.
+        share: The part of train that becomes validation where there is none; None where nothing says.
     """
 
     splits: Mapping[str, Any]
-    places: Mapping[str, Places]
+    places: Mapping[str, Sequence[Piece]] = field(default_factory=dict)
     notes: tuple[str, ...] = ()
     columns: tuple[str, ...] = ()
+    path: str = ""
+    titles: Mapping[str, str] = field(default_factory=dict)
+    unused: tuple[str, ...] = ()
+    share: float | None = None
+
+    def place(self, role: str, row: int) -> str:
+        """Return where a row of a split stands."""
+        return place(self.places.get(role, ()), row)
 
 
-def read(sources: Mapping[str, Source]) -> Tables:
+def place(pieces: Sequence[Piece], row: int) -> str:
+    """Return where a row of a split that is in these files stands: "line 51 of train.jsonl"."""
+    for piece in pieces:
+        if row < len(piece):
+            where = f"row {row}" if piece.lines is None else f"line {piece.lines[row]}"
+            return f"{where} of {piece.file.name}"
+        row -= len(piece)
+    return f"row {row}"
+
+
+def read(sources: Mapping[str, Source]) -> Corpus:
     """Read the files of splits.
 
     Args:
-        sources: By the split's name, its files.
+        sources: By role, its files.
 
     Raises:
         BadInput: For a file that is not what its name says, by file and line.
@@ -104,11 +75,12 @@ def read(sources: Mapping[str, Source]) -> Tables:
     for piece in pieces:
         for note in piece.notes:
             notes.setdefault(note, []).append(piece.file.name)
-    return Tables(
+    return Corpus(
         {split: _table(of_split) for split, of_split in by_split.items()},
-        {split: Places(of_split) for split, of_split in by_split.items()},
+        by_split,
         tuple(f"{listed(names)}: {note}" for note, names in notes.items()),
         told.pop() if len(told) == 1 else (),
+        titles={role: source.title for role, source in sources.items()},
     )
 
 
@@ -119,39 +91,9 @@ def _read(file: DataFile) -> Piece:
         return _READERS[file.form](file)
 
 
-def _content(file: DataFile) -> bytes:
-    """Return the bytes of a file, unpacked where they are packed."""
-    data = file.path.read_bytes()
-    return next((unpack(data) for mark, unpack in _PACKINGS.items() if data.startswith(mark)), data)
-
-
-def _text(file: DataFile) -> str:
-    """Return what a file holds, all line ends alike."""
-    data = _content(file)
-    wide = data[:2] in (b"\xff\xfe", b"\xfe\xff")
-    try:
-        text = data.decode("utf-16" if wide else "utf-8").removeprefix("\ufeff")
-    except UnicodeDecodeError as error:
-        line = data[: error.start].count(b"\n") + 1
-        raise BadInput(
-            f"wanted UTF-8 text in {file.name}, got byte {data[error.start]:#04x} in line {line}; save it as UTF-8"
-        ) from error
-    return text.replace("\r\n", "\n") if "\n" in text else text.replace("\r", "\n")
-
-
-def _delimited(file: DataFile) -> Piece:
-    rows, notes = delimited.read(file, _text(file))
-    return Piece(file, dict(delimited.columns(file, rows)), [line for line, _ in rows[1:]], notes)
-
-
-def _column_file(file: DataFile) -> Piece:
-    columns, lines, told = column_files.columns(file, _text(file))
-    return Piece(file, dict(columns), lines, told=told)
-
-
 def _json_lines(file: DataFile) -> Piece:
     rows = []
-    for number, line in enumerate(_text(file).split("\n"), 1):
+    for number, line in enumerate(file.text().split("\n"), 1):
         if line.strip():
             try:
                 rows.append((number, json.loads(line)))
@@ -164,21 +106,19 @@ def _json_lines(file: DataFile) -> Piece:
 
 def _json(file: DataFile) -> Piece:
     try:
-        document = json.loads(_text(file))
+        document = json.loads(file.text())
     except json.JSONDecodeError as error:
-        if error.msg == "Extra data":
-            return _json_lines(file)
-        raise BadInput(f"wanted JSON in {file.name}, got {error}; correct it") from error
+        if error.msg != "Extra data":
+            raise
+        return _json_lines(file)
     if not isinstance(document, dict):
         return _records(file, document if isinstance(document, list) else [document])
     columns = {
         name: [*values.values()] if isinstance(values, dict) else values for name, values in document.items()
     }
     lists = [values for values in columns.values() if isinstance(values, list)]
-    records = [rows for rows in lists if rows and isinstance(rows[0], dict)]
-    if len(records) == 1:
-        return _records(file, records[0])
-    if not records and len(lists) == len(columns) and len({*map(len, lists)}) == 1:
+    cells = not any(isinstance(values[0], dict) for values in lists if values)
+    if cells and len(lists) == len(columns) and len({*map(len, lists)}) == 1:
         return Piece(file, columns)
     raise BadInput(
         f"wanted a list of objects in {file.name}, got one object with {listed(map(repr, document))}; write a file "
@@ -201,11 +141,11 @@ def _records(file: DataFile, rows: list[Any], lines: Sequence[int] | None = None
 def _parquet(file: DataFile) -> Piece:
     import pyarrow.parquet
 
-    return _arrow_table(file, pyarrow.parquet.read_table(io.BytesIO(_content(file))))
+    return _arrow_table(file, pyarrow.parquet.read_table(io.BytesIO(file.content())))
 
 
 def _arrow(file: DataFile) -> Piece:
-    data = _content(file)
+    data = file.content()
     opened = pa.ipc.open_file if data[:6] == b"ARROW1" else pa.ipc.open_stream
     return _arrow_table(file, opened(data).read_all())
 
@@ -227,8 +167,8 @@ _READERS: dict[str, Callable[[DataFile], Piece]] = {
     "arrow": _arrow,
     "json": _json,
     **dict.fromkeys(("jsonl", "ndjson"), _json_lines),
-    **dict.fromkeys(delimited.SEPARATORS, _delimited),
-    **dict.fromkeys(COLUMN_FORMS, _column_file),
+    **dict.fromkeys(delimited.SEPARATORS, delimited.read),
+    **dict.fromkeys(COLUMN_FORMS, column_files.read),
 }
 
 
@@ -293,24 +233,21 @@ def _table(pieces: Sequence[Piece]) -> Any:
     """Return the files of a split as one `datasets.Dataset`."""
     import datasets
 
-    first, features = pieces[0], dict[str, Any]()
+    first, parts = pieces[0], list[Any]()
     for piece in pieces:
         if {*piece.columns} != {*first.columns} and "json" not in piece.file.form:
             raise BadInput(
                 f"wanted the columns of {first.file.name} in {piece.file.name}: {', '.join(first.columns)}, got "
                 f"{', '.join(piece.columns)}; files of one split have the same"
             )
-        schema = pa.schema([(name, values.type) for name, values in piece.columns.items()])
-        own = datasets.Features.from_arrow_schema(schema)
+        table = pa.table(piece.columns)
+        features = datasets.Features.from_arrow_schema(table.schema)
         for name, feature in (piece.features or {}).items():
-            if piece.features.arrow_schema.field(name).type == schema.field(name).type:
-                own[name] = feature  # which may name classes
-        for name, feature in own.items():
-            if features.setdefault(name, feature) != feature:
-                raise BadInput(
-                    f"wanted one type of column {name!r} in all files of a split, got {features[name]} in "
-                    f"{first.file.name} and {feature} in {piece.file.name}; cast it"
-                )
-    table = pa.concat_tables([pa.table(piece.columns) for piece in pieces], promote_options="default")
-    table = table.select(list(features))
-    return datasets.Dataset(table, info=datasets.DatasetInfo(features=datasets.Features(features)))
+            if piece.features.arrow_schema.field(name).type == table.schema.field(name).type:
+                features[name] = feature  # which may name classes
+        parts.append(datasets.Dataset(table, info=datasets.DatasetInfo(features=features)))
+    names = listed(piece.file.name for piece in pieces)
+    with hub.refusing(
+        f"wanted one type of each column in all files of a split, not so in {names}", "cast it"
+    ):
+        return datasets.concatenate_datasets(parts)

@@ -13,10 +13,10 @@ import json
 import math
 import os
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -25,11 +25,15 @@ from adalayers.escaping import listed
 from adalayers.storage import hub
 from adalayers.tasks import columns, corpora
 from adalayers.tasks.catalog import CATALOG
-from adalayers.tasks.corpora import EMBEDDED, Corpus, DatasetName
+from adalayers.tasks.columns import Split
+from adalayers.tasks.corpora import EMBEDDED, DatasetName
+from adalayers.tasks.files import ROLES, Piece
 from adalayers.tasks.kind import Gold, TaskKind
 from adalayers.tasks.kinds import KINDS
-from adalayers.tasks.split import Split
-from adalayers.tasks.tables import Places
+from adalayers.tasks.tables import place
+
+if TYPE_CHECKING:
+    from adalayers.request import DataRequest
 
 VALIDATION_SHARE = 0.1
 VALIDATION_SEED = 42
@@ -37,7 +41,7 @@ VALIDATION_SEED = 42
 _SHORT_NAMES = {
     identifier.lower(): name
     for name, entry in reversed(CATALOG.items())  # the first of several names of one id is meant by it
-    for identifier in (name, *entry.also, *([] if entry.source == EMBEDDED else [entry.source]))
+    for identifier in ({name} if entry.source == EMBEDDED else {name, entry.source})
 }
 """The name in the catalog by name or id, lower case."""
 
@@ -77,7 +81,7 @@ class Task:
         fingerprint: 16 hexadecimal digits over inputs, labels and label names of the whole, uncapped splits: the same
             for the hub and for a local copy of it.
         reading: Where it was read, and what of it.
-        places: By split that has a source of its own, where the rows of that stand.
+        places: By split that has a source of its own, the files in which its rows stand.
         rows: By split that has a source of its own, how many rows that has, unlabelled ones included.
     """
 
@@ -91,13 +95,13 @@ class Task:
     splits: dict[str, Split]
     fingerprint: str
     reading: Reading
-    places: Mapping[str, Places] = field(default_factory=dict)
+    places: Mapping[str, Sequence[Piece]] = field(default_factory=dict)
     rows: Mapping[str, int] = field(default_factory=dict)
 
     def place(self, role: str, row: int) -> str:
         """Return where an example of a split stands in the data: "line 51 of train.jsonl"."""
-        places = self.places.get(role) or self.places.get("train") or Places()
-        return places.of(int(self.splits[role].index[row]))
+        pieces = self.places.get(role) or self.places.get("train", ())
+        return place(pieces, int(self.splits[role].index[row]))
 
     @cached_property
     def also_in_train(self) -> dict[str, np.ndarray]:
@@ -135,8 +139,7 @@ class Task:
 
     def gold(self, role: str) -> Gold:
         """Return the labels of a split as predictions are scored against them."""
-        split = self.splits[role]
-        return Gold(split.flat_labels, self.label_names, split.offsets)
+        return self.splits[role].gold(self.label_names)
 
     def baseline(self, role: str) -> float:
         """Return what the best constant answer scores on a split, on the selection metric."""
@@ -155,26 +158,22 @@ def canonical(name: str, data_dir: str | Path | None = None) -> DatasetName:
     identifier, revision = hub.split_revision(name)
     plain = "/" not in identifier and os.sep not in identifier
     repository, _, config = identifier.partition(":")
-    short = _SHORT_NAMES.get(repository.lower())
-    if short and CATALOG[short].by_config:
-        entry = CATALOG[short]
+    part, short = (_SHORT_NAMES.get(known.lower()) for known in (repository, identifier))
+    if part and CATALOG[part].by_config:
+        entry = CATALOG[part]
         if not config:
             raise BadInput(
-                f"wanted the {entry.by_config} of {short}, got none; name it after a colon, as the hub does: "
-                f"{short}:NAME"
+                f"wanted the {entry.by_config} of {part}, got none; name it after a colon, as the hub does: {part}:NAME"
             )
-        safe = hub.safe_name(f"{short}-{config}", "dataset")
+        safe = hub.safe_name(f"{part}-{config}", "dataset")
         return DatasetName(safe, f"{entry.source}:{config}", revision, entry=entry)
-    short = _SHORT_NAMES.get(identifier.lower())
-    if not (plain and short):
+    if name and not (plain and short):
         path = local_path(name, "--dataset")
-        local = path if name and path.is_dir() else None
-        if name and plain:
-            local = local or hub.local_copy([name], data_dir)
+        local = path if path.is_dir() else hub.local_copy([name], data_dir) if plain else None
         if local:
             safe = hub.safe_name(local.name, "dataset")
             return DatasetName(safe, f"local:{safe}", folder=local)
-        if (name and path.is_file()) or name.startswith(("/", ".", "~")) or identifier.count("/") > 1:
+        if path.is_file() or name.startswith(("/", ".", "~")) or identifier.count("/") > 1:
             raise BadInput(
                 f"wanted a dataset, got the path {name!r}, which is no folder; name an existing folder (a file is "
                 f"put into one of its own, called train{''.join(path.suffixes)}), a hub id (owner/name), or one of "
@@ -190,67 +189,67 @@ def canonical(name: str, data_dir: str | Path | None = None) -> DatasetName:
     return DatasetName(safe, identifier, revision)
 
 
-def load_task(
-    name: str,
-    *,
-    data_dir: str | Path | None = None,
-    text_column: str | None = None,
-    label_column: str | None = None,
-    group_column: str | None = None,
-    metric: str | None = None,
-    metrics: Mapping[str, str] | None = None,
-    splits: Sequence[str] = (),
-    train_examples: int | None = None,
-    eval_examples: int | None = None,
-    test_examples: int | None = None,
-    seed: int = 0,
-) -> Task:
+def load_task(request: DataRequest) -> Task:
     """Load a dataset as a task: from its folder, a local copy in `data_dir`, or the hub, in this order.
 
     Validation is set aside first, from all of train. Then `train_examples` are drawn from the rest, and
     `eval_examples` from validation, `test_examples` from test: uniformly, without replacement, by `seed`, in the order
     of the source. With one seed a smaller draw is part of a larger one. Asking for more than there is gives all.
 
-    Args:
-        name: As `canonical` takes it.
-        data_dir: Folder of local copies.
-        text_column: Where it cannot be inferred; two with a comma between them for pairs of texts.
-        label_column: Where it cannot be inferred.
-        group_column: Of examples that belong together: validation that is set aside has whole groups.
-        metric: Selects instead of the dataset's own.
-        metrics: By kind of task, what selects where no `metric` is named.
-        splits: Which files are which split, as `--splits` says it: "train=a.csv", "validation=10%".
-        train_examples: None for all.
-        eval_examples, test_examples: None for all.
-        seed: Of the draws.
-
     Raises:
         BadInput: If any of it cannot be had: the hub out of reach, no such dataset, columns missing or ambiguous,
             labels missing, a split empty, no such metric.
     """
-    resolved = canonical(name, data_dir)
-    corpus = corpora.read(resolved, data_dir, splits)
-    task = _from_corpus(resolved, corpus, text_column, label_column, group_column)
-    whole, kind = task.splits, task.kind
+    name = canonical(request.dataset, request.data_dir)
+    corpus = corpora.read(name, request.data_dir, request.splits)
+    entry, told = name.entry, corpus.columns
+    text: str | tuple[str, ...] = request.text_column or told[:1] or (entry.text if entry else ())
+    label = request.label_column or (told[1] if told else entry.label if entry else None)
+    if isinstance(text, str):
+        pair = tuple(part.strip() for part in text.split(","))
+        text = pair if text not in corpus.splits["train"].column_names and len(pair) == 2 else (text,)
+    if entry and request.label_column not in (None, entry.label):
+        entry = None  # what it says of labels is not said of this column
+    names = entry.label_names if entry else ()
+    read = columns.labelled(corpus, text, label, names, KINDS.values(), request.group_column)
+    kind, whole, share = read.kind, read.splits, corpus.share or VALIDATION_SHARE
+    part = "a tenth" if share == VALIDATION_SHARE else f"{100 * share:g}%"
+    roles = {"train": "", "validation": f"{part} of train"} | {role: corpus.titles[role] for role in whole}
+    unlabelled = [f"{title} (no labels)" for role, title in corpus.titles.items() if role not in roles]
     if "validation" not in whole:
-        whole["train"], whole["validation"] = _set_validation_aside(
-            task.reading.path, whole["train"], kind, corpus.share or VALIDATION_SHARE
-        )
-    whole = {role: whole[role] for role in ("train", "validation", "test") if role in whole}
-    sizes = {"train": train_examples, "validation": eval_examples, "test": test_examples}
-    drawn = {role: _draw(split, sizes[role], seed) for role, split in whole.items()}
-    asked = (metrics or {}).get(kind.name) if metric is None else metric
-    task = replace(
-        task,
-        kind=kind.fitted(drawn["train"].flat_labels),
-        metric=task.metric if asked is None else asked,
-        splits=drawn,
-        fingerprint=_fingerprint(task.label_names, whole),
+        whole["train"], whole["validation"] = _set_validation_aside(corpus.path, whole["train"], kind, share)
+    whole = {role: whole[role] for role in ROLES if role in whole}
+    sizes = dict(
+        zip(ROLES, (request.train_examples, request.eval_examples, request.test_examples), strict=True)
     )
-    if asked is not None:
+    drawn = {role: _draw(split, sizes[role], request.seed) for role, split in whole.items()}
+    gold = {role: split.gold(read.names) for role, split in drawn.items()}
+    said = [*kind.notes(gold), *_group_notes(request.group_column, whole)]
+    default = entry.metric if entry else kind.default_metric
+    asked = request.metric or dict(request.metrics).get(kind.name)
+    task = Task(
+        name=name.name,
+        source=name.source,
+        revision=name.revision,
+        kind=kind.fitted(drawn["train"].labels),
+        label_names=read.names,
+        metric=asked or default,
+        default_metric=default,
+        splits=drawn,
+        fingerprint=_fingerprint(read.names, whole),
+        reading=Reading(
+            corpus.path,
+            roles,
+            (*unlabelled, *corpus.unused),
+            read.columns,
+            (*corpus.notes, *read.notes, *said),
+        ),
+        places=corpus.places,
+        rows={role: len(table) for role, table in corpus.splits.items()},
+    )
+    if asked:
         _check_metric(task)
-    said = [*kind.notes({role: task.gold(role) for role in drawn}), *_group_notes(group_column, whole)]
-    return replace(task, reading=replace(task.reading, notes=(*task.reading.notes, *said)))
+    return task
 
 
 def _group_notes(column: str | None, splits: Mapping[str, Split]) -> list[str]:
@@ -261,45 +260,6 @@ def _group_notes(column: str | None, splits: Mapping[str, Split]) -> list[str]:
     return [f"groups by {column!r}: {sizes}"] * bool(groups) + [
         f"{n:,} groups of {role} are in train too" for role, n in shared.items() if n
     ]
-
-
-def _from_corpus(
-    name: DatasetName,
-    corpus: Corpus,
-    text_column: str | None,
-    label_column: str | None,
-    group_column: str | None,
-) -> Task:
-    """Return a task of all that was read; its metric is that of the catalog's entry, if that is of these labels."""
-    entry, told = name.entry, corpus.tables.columns
-    text: str | tuple[str, ...] = text_column or told[:1] or (entry.text if entry else ())
-    if isinstance(text, str):
-        pair = tuple(part.strip() for part in text.split(","))
-        text = pair if text not in corpus.tables.splits["train"].column_names and len(pair) == 2 else (text,)
-    label = label_column or (told[1] if told else entry.label if entry else None)
-    own = entry if entry and label_column in (None, entry.label) else None
-    read = columns.labelled(corpus, text, label, own.label_names if own else (), KINDS.values(), group_column)
-    part = "a tenth" if corpus.share in (None, VALIDATION_SHARE) else f"{100 * corpus.share:g}%"
-    roles = {"train": "", "validation": f"{part} of train"} | {
-        role: corpus.titles[role] for role in read.splits
-    }
-    unlabelled = [f"{title} (no labels)" for role, title in corpus.titles.items() if role not in roles]
-    notes = (*corpus.tables.notes, *read.notes)
-    metric = own.metric if own else read.kind.default_metric
-    return Task(
-        name=name.name,
-        source=name.source,
-        revision=name.revision,
-        kind=read.kind,
-        label_names=read.names,
-        metric=metric,
-        default_metric=metric,
-        splits=read.splits,
-        fingerprint="",
-        reading=Reading(corpus.path, roles, (*unlabelled, *corpus.unused), read.columns, notes),
-        places=corpus.tables.places,
-        rows={role: len(table) for role, table in corpus.tables.splits.items()},
-    )
 
 
 def _check_metric(task: Task) -> None:
@@ -389,7 +349,7 @@ def _fingerprint(label_names: tuple[str, ...], splits: Mapping[str, Split]) -> s
         # Lengths go in next to the text, so that "a b" and "ab " differ wherever the border falls.
         for numbers in (lengths, [len(text) for text in texts]):
             digest.update(np.asarray(numbers, dtype="<i8").tobytes())
-        digest.update(label_bytes(split.flat_labels))
+        digest.update(label_bytes(split.labels))
         digest.update(b"".join(texts))
         if split.groups is not None:
             digest.update(label_bytes(split.groups))

@@ -13,7 +13,7 @@ import numpy as np
 from adalayers.errors import BadInput
 from adalayers.escaping import listed
 from adalayers.tasks.columns import MAX_CLASSES, shape_of
-from adalayers.tasks.kind import Gold, LabelColumn, Labels, LabelsByRole, TaskKind
+from adalayers.tasks.kind import Gold, LabelColumn, LabelsByRole, Scores, TaskKind
 from adalayers.tasks.metrics import (
     ACCURACY,
     CUT,
@@ -91,7 +91,7 @@ class Classification(TaskKind, ABC):
         """Return the most frequent class."""
         return int(np.bincount(gold.labels).argmax())
 
-    def describe_labels(self, gold: Gold) -> dict[str, float]:
+    def describe_labels(self, gold: Gold) -> Scores:
         """Return how often each class occurs."""
         counts = np.bincount(gold.labels, minlength=len(gold.names))
         return dict(zip(gold.names, counts.tolist(), strict=True))
@@ -123,6 +123,22 @@ class Classification(TaskKind, ABC):
                 )
         return notes + absent_notes
 
+    def rescored(self, answers: Answers) -> Scores:
+        """Return the scores of the names of classes, which may be more than `names`; what was cut away is of none."""
+        labels, predictions = answers[:2]
+        if self.per_word:
+            require_as_many(labels, predictions)
+            labels, predictions = (list(itertools.chain.from_iterable(of)) for of in answers[:2])
+        names = dict.fromkeys([*answers.names, *labels, *predictions])
+        if self.per_word:
+            names.pop(CUT, None)
+        number = {name: i for i, name in enumerate(names)}
+        gold, predicted = (
+            np.array([number.get(name, len(names)) for name in of], dtype=int) for of in (labels, predictions)
+        )
+        known = answers.probabilities if answers.names else None  # else the order of classes is not known
+        return self.scores(Gold(gold, tuple(names)), predicted, known)
+
     def class_weights(self, scheme: str, gold: Gold) -> list[float] | None:
         """Return inverse frequencies (`balanced`), or the released CoNLL-2003 configuration's (`published`)."""
         if scheme == "published":
@@ -146,13 +162,11 @@ class SequenceClassification(Classification):
     default_metric = "f1_macro"
     demo = "acceptability-demo"
 
-    def strata(self, labels: Labels) -> np.ndarray:
+    def strata(self, labels: np.ndarray) -> np.ndarray:
         """Return the classes themselves: each keeps its share in validation."""
-        return np.asarray(labels)
+        return labels
 
-    def scores(
-        self, gold: Gold, predictions: np.ndarray, probabilities: np.ndarray | None = None
-    ) -> dict[str, float]:
+    def scores(self, gold: Gold, predictions: np.ndarray, probabilities: np.ndarray | None = None) -> Scores:
         """Return accuracy, macro F1 and Matthews correlation, and of two classes that both occur `RANK_METRICS`."""
         scores = class_scores(gold.labels, predictions, len(gold.names))
         if len(gold.names) == 2 and probabilities is not None and 0 < gold.labels.sum() < len(gold.labels):
@@ -167,15 +181,6 @@ class SequenceClassification(Classification):
     def as_text(self, gold: Gold, values: np.ndarray) -> list[str]:
         """Return the names of classes."""
         return np.array(gold.names)[values].tolist()
-
-    def rescored(self, answers: Answers) -> dict[str, float]:
-        """Return the scores of class names; one that is not in `names` is a class more."""
-        number = {
-            name: i for i, name in enumerate(dict.fromkeys(itertools.chain(answers.names, *answers[:2])))
-        }
-        gold, predicted = (np.array([number[text] for text in texts]) for texts in answers[:2])
-        known = answers.probabilities if answers.names else None  # else the order of classes is not known
-        return self.scores(Gold(gold, tuple(number)), predicted, known)
 
 
 class OfWords(Classification, ABC):
@@ -210,19 +215,13 @@ class TokenClassification(OfWords):
     default_metric = "f1"
     demo = "entities-demo"
 
-    def read_labels(self, column: LabelColumn) -> LabelsByRole:
-        """Return the tags and, by role, their numbers as int64 [words].
+    def fits(self, label_names: tuple[str, ...], where: str) -> bool:
+        """Return whether the tags mark entities, by a scheme that all of them follow.
 
         Raises:
-            BadInput: As for classes, and if some tags fit no scheme of entities.
+            BadInput: If they are tags of entities of which some fit no scheme.
         """
-        names, labels = super().read_labels(column)
-        scheme_of(names, column.where)
-        return names, labels
-
-    def fits(self, label_names: tuple[str, ...]) -> bool:
-        """Return whether the tags mark entities, by a scheme that all of them follow."""
-        return scheme_of(label_names) is not None
+        return scheme_of(label_names, where) is not None
 
     def described(self, label_names: tuple[str, ...]) -> str:
         """Return what the task is, and how its tags are read."""
@@ -258,14 +257,12 @@ class TokenClassification(OfWords):
             *(f"f1/{name}" for name in scheme_or_runs(label_names).types),
         )
 
-    def scores(
-        self, gold: Gold, predictions: np.ndarray, probabilities: np.ndarray | None = None
-    ) -> dict[str, float]:
+    def scores(self, gold: Gold, predictions: np.ndarray, probabilities: np.ndarray | None = None) -> Scores:
         """Return precision, recall and F1 over entities, and `f1/<TYPE>` for each type in the labels."""
         true, said = (self.as_text(gold, values) for values in (gold.labels, predictions))
         return token_scores(true, said, scheme_or_runs(gold.names))
 
-    def rescored(self, answers: Answers) -> dict[str, float]:
+    def rescored(self, answers: Answers) -> Scores:
         """Return the scores of sentences of tags."""
         labels, predictions = answers[:2]
         known = answers.names or sorted({*itertools.chain.from_iterable((*labels, *predictions))})
@@ -281,19 +278,9 @@ class WordClassification(OfWords):
     default_metric = "accuracy"
     demo = "word-classes-demo"
 
-    def scores(
-        self, gold: Gold, predictions: np.ndarray, probabilities: np.ndarray | None = None
-    ) -> dict[str, float]:
+    def scores(self, gold: Gold, predictions: np.ndarray, probabilities: np.ndarray | None = None) -> Scores:
         """Return accuracy and macro F1 over all words."""
         return class_scores(gold.labels, predictions, len(gold.names), self.metrics)
-
-    def rescored(self, answers: Answers) -> dict[str, float]:
-        """Return the scores of the words of all sentences; one that was cut away is wrong, and of no class."""
-        require_as_many(*answers[:2])
-        words, said = (list(itertools.chain.from_iterable(texts)) for texts in answers[:2])
-        number = {name: i for i, name in enumerate(dict.fromkeys([*answers.names, *words]))}
-        true, guessed = (np.array([number.get(word, len(number)) for word in of]) for of in (words, said))
-        return class_scores(true, guessed, len(number), self.metrics)
 
 
 def _named_by_values(column: LabelColumn) -> tuple[tuple[str, ...], dict[str, list[int]]]:

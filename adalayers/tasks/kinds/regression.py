@@ -9,7 +9,7 @@ import numpy as np
 
 from adalayers.errors import BadInput
 from adalayers.storage.to_json import JsonObject
-from adalayers.tasks.kind import Gold, LabelColumn, Labels, LabelsByRole, TaskKind
+from adalayers.tasks.kind import Gold, LabelColumn, LabelsByRole, Scores, TaskKind
 from adalayers.tasks.metrics import PEARSON, R2, SPEARMAN, Answers, number_scores
 
 if TYPE_CHECKING:
@@ -79,7 +79,7 @@ class Regression(TaskKind):
         """
         return Regression(**about["label_scale"])
 
-    def describe_labels(self, gold: Gold) -> dict[str, float]:
+    def describe_labels(self, gold: Gold) -> Scores:
         """Return mean, standard deviation, and the quartiles with the ends."""
         names = ("lowest", "first quartile", "median", "third quartile", "highest")
         quartiles = np.quantile(gold.labels.astype(np.float64), [0, 0.25, 0.5, 0.75, 1])
@@ -101,18 +101,17 @@ class Regression(TaskKind):
         """Return 1."""
         return 1
 
-    def strata(self, labels: Labels) -> np.ndarray:
+    def strata(self, labels: np.ndarray) -> np.ndarray:
         """Return the tenth of the labels, in order, that each belongs to; fewer groups where there are few labels.
 
         Equal labels share a group, and no group has fewer than two.
         """
-        numbers = np.asarray(labels)
         # Validation, a tenth, has one of each group.
-        groups = max(1, min(MAX_STRATA, len(numbers) // MAX_STRATA))
-        begins = np.arange(1, groups) * len(numbers) // groups
-        edges = np.unique(np.sort(numbers)[begins]).tolist()
+        groups = max(1, min(MAX_STRATA, len(labels) // MAX_STRATA))
+        begins = np.arange(1, groups) * len(labels) // groups
+        edges = np.unique(np.sort(labels)[begins]).tolist()
         while True:
-            strata = np.searchsorted(edges, numbers, side="right")
+            strata = np.searchsorted(edges, labels, side="right")
             small = np.flatnonzero(np.bincount(strata, minlength=len(edges) + 1) < 2)
             if not edges or not len(small):
                 return strata
@@ -131,9 +130,7 @@ class Regression(TaskKind):
         """Return the mean; truncation leaves something of every text, so it is never used."""
         return self.mean
 
-    def scores(
-        self, gold: Gold, predictions: np.ndarray, probabilities: np.ndarray | None = None
-    ) -> dict[str, float]:
+    def scores(self, gold: Gold, predictions: np.ndarray, probabilities: np.ndarray | None = None) -> Scores:
         """Return Pearson and Spearman correlation and R², and errors on the labels' scale: `rmse`, `mae`."""
         return number_scores(gold.labels, predictions)
 
@@ -149,7 +146,7 @@ class Regression(TaskKind):
         """Return numbers to nine digits, which give a float32 back."""
         return [f"{value:.9g}" for value in values]
 
-    def rescored(self, answers: Answers) -> dict[str, float]:
+    def rescored(self, answers: Answers) -> Scores:
         """Return the scores of numbers."""
         return number_scores(*(np.array(texts, dtype=np.float64) for texts in answers[:2]))
 

@@ -57,7 +57,7 @@ def test_measures_are_written_and_taken_again_for_other_data_alone(case, tmp_pat
 def test_variability_is_by_its_definition_that_of_all_examples_however_they_are_drawn(case):
     near, states = case(), encoder(1, 2, 3, 4)
     vectors = near.features(near.encoded).read(np.arange(N), states, torch.device("cpu"))
-    labels = torch.from_numpy(near.prepared.task.splits["train"].flat_labels)
+    labels = torch.from_numpy(near.prepared.task.splits["train"].labels)
     read = []
     for state in states:
         texts = vectors[state].split(np.diff(near.encoded.offsets).tolist())

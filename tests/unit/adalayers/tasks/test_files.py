@@ -6,7 +6,7 @@ import pytest
 
 from adalayers.errors import BadInput
 from adalayers.tasks import files
-from adalayers.tasks.task import load_task
+from tests.helpers.loading import load_task
 
 ROWS = 40
 
@@ -25,10 +25,9 @@ def folder(root, names):
 
 
 def assigned(root, *splits):
-    """Return the files of each role, and those without one with why."""
+    """Return the files of each role, and the titles of those without one with why."""
     roles, unused = files.assign("the folder", files.find(root), files.wanted(splits), root=root)
-    named = {role: [file.name for file in source.files] for role, source in roles.items()}
-    return named, {source.name: why for source, why in unused.items()}
+    return {role: [file.name for file in source.files] for role, source in roles.items()}, unused
 
 
 @pytest.mark.parametrize(
@@ -114,7 +113,7 @@ def test_files_of_no_known_format_are_column_files_where_they_are_named(tmp_path
 def test_shards_are_one_file_and_all_there_once(tmp_path):
     names = [f"data/train-0000{i}-of-00003-0a1b2c3d.csv" for i in range(3)]
     where = folder(tmp_path, [*names, "data/unsupervised-00000-of-00001.csv"])
-    assert assigned(where) == ({"train": names}, {"data/unsupervised": ""})
+    assert assigned(where) == ({"train": names}, ("data/unsupervised-00000-of-00001.csv (no role)",))
     task = load_task(str(where))
     assert task.reading.roles["train"] == f"{names[0]} to {names[2]} (3 files)"
     assert len(task.splits["train"]) + len(task.splits["validation"]) == 3 * ROWS
@@ -133,8 +132,7 @@ def test_shards_are_one_file_and_all_there_once(tmp_path):
 def test_names_of_splits_are_kept_where_there_are_such(tmp_path):
     names = ["train", "test", "test_hard", "unsupervised"]
     where = folder(tmp_path, [f"{name}-00000-of-00001.csv" for name in names])
-    roles, unused = assigned(where)
-    assert (list(roles), unused) == (["train", "test"], {"test_hard": "", "unsupervised": ""})
+    assert assigned(where)[1] == tuple(f"{name}-00000-of-00001.csv (no role)" for name in names[2:])
     (where / "test-00000-of-00001.csv").rename(where / "test_easy-00000-of-00001.csv")
     with pytest.raises(BadInput, match=r"test_easy-.*, test_hard-.*--splits train=train test=test_easy"):
         assigned(where)
@@ -144,8 +142,8 @@ def test_another_format_than_the_data_is_named(tmp_path):
     where = folder(tmp_path, "train.csv dev.csv test.jsonl dev.json")
     roles, unused = assigned(where)
     assert roles == {"train": ["train.csv"], "validation": ["dev.csv"]}
-    said = {"test.jsonl": "another format; --splits test=test.jsonl reads it", "dev.json": "another format"}
-    assert unused == said
+    reads = "another format; --splits test=test.jsonl reads it"
+    assert unused == ("dev.json (another format)", f"test.jsonl ({reads})")
     assert assigned(where, "test=test.jsonl", "train=train.csv")[0]["test"] == ["test.jsonl"]
 
 
@@ -155,7 +153,7 @@ def test_splits_as_they_are_asked_for(tmp_path):
     elsewhere.write_text(rows(900))
     assert assigned(where, "train=a", "test=b.csv") == (
         {"train": ["a/one.csv", "a/two.csv"], "validation": ["dev.csv"], "test": ["b.csv"]},
-        {"c.csv": ""},
+        ("c.csv (not in --splits)",),
     )
     assert assigned(where, "train=./a/", "validation=none")[0] == {"train": ["a/one.csv", "a/two.csv"]}
     for test, name in ((elsewhere, str(elsewhere)), (where / "c.csv", "c.csv")):
@@ -174,7 +172,7 @@ def test_splits_as_they_are_asked_for(tmp_path):
         ("train=a.csv train=b.csv", "wanted train once"),
         ("train=10%", "wanted a part of train as validation"),
         ("validation=100%", "write validation=10%"),
-        ("train=none", "wanted something to train on"),
+        ("train=none", "wanted split 'train' .* add it, or name it with --splits train=FILE"),
         ("train=aa.csv", "unknown name of a split .*'aa.csv'; did you mean 'a.csv'"),
         ("train=a.csv test=a.csv", "wanted another source for each split"),
         ("test=a.csv", "wanted split 'train' .* which has a.csv, b.csv.*; .* --splits train=FILE"),

@@ -8,7 +8,7 @@ import pytest
 
 from adalayers.errors import BadInput
 from adalayers.tasks import files, tables
-from adalayers.tasks.task import load_task
+from tests.helpers.loading import load_task
 
 
 def read(root, *contents, ending="csv"):
@@ -142,7 +142,7 @@ def test_delimited_files_as_they_are_written(tmp_path, ending, content, texts, n
         ('{"text": "a"}\n{"text": \n', "jsonl", "JSON in line 2 of train.jsonl"),
         ('{"text": "a"}\n\n[1]\n', "jsonl", "an object of columns in line 3 of train.jsonl, got list"),
         ('{"train": [{"a": 1}], "test": [{"a": 1}]}', "json", "one object with 'train', 'test'; write"),
-        ("{", "json", "wanted JSON in train.json"),
+        ("{", "json", "wanted json in train.json, which cannot be read"),
         ("EU B\na O O\nb O O\n", "txt", "3 columns in line 1 of train.txt, got 2"),
         ("it was good\tpos\n\nit was bad\tneg\n", "txt", "a word on each line .* got texts; .* named .tsv"),
         ("\n\n", "bio", "sentences in train.bio, which has none"),
@@ -157,7 +157,6 @@ def test_what_cannot_be_read_is_named_by_file_and_line(tmp_path, content, ending
 def test_forms_of_json(tmp_path):
     rows = [{"text": "a", "label": "x"}, {"text": "b"}]
     for content in (
-        json.dumps({"version": 1, "data": rows}),
         json.dumps({"text": ["a", "b"], "label": ["x", None]}),
         json.dumps({"text": {"0": "a", "1": "b"}, "label": {"0": "x", "1": None}}),
         "\n".join(map(json.dumps, rows)),
@@ -222,8 +221,11 @@ def test_where_a_row_stands(tmp_path):
         ("conll", "-DOCSTART- O\n\na O\nb O\n\nc O\n", ["line 3", "line 6"]),
         ("json", '[{"a": 1}, {"a": 2}]', ["row 0", "row 1"]),
     ):
-        come = read(tmp_path / ending, content, ending=ending).places["train"]
-        assert [come.of(i) for i in range(len(places))] == [f"{place} of train.{ending}" for place in places]
+        come, wanted = (
+            read(tmp_path / ending, content, ending=ending),
+            [f"{p} of train.{ending}" for p in places],
+        )
+        assert [come.place("train", i) for i in range(len(places))] == wanted
 
 
 def test_rows_are_named_as_in_the_file_after_validation_was_set_aside(tmp_path):
