@@ -1,16 +1,11 @@
-"""One section of a study's details: its frames, the tables and the figures made from them."""
+"""One section of a study's details: its tables and figures."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Generic, TypeVar
 
 from matplotlib.figure import Figure
-
-from reports.evidence.evidence import Evidence
-
-Frames = TypeVar("Frames")
 
 FIGURES = "figures"
 """The folder of figures, next to the page."""
@@ -21,7 +16,7 @@ DETAILS = "details.md"
 
 @dataclass(frozen=True)
 class Table:
-    """A table as it is shown.
+    """A table as it is shown; one without rows is left out.
 
     Attributes:
         heads: Of its columns.
@@ -35,20 +30,17 @@ class Table:
 
 
 @dataclass(frozen=True)
-class Section(Generic[Frames]):
-    """One section of details.md; `SECTION` of its module in `reports/sections`.
+class Section:
+    """What `section(evidence)` of a module in `reports/sections` shows of a study.
 
     Attributes:
         title: Its heading; sections under one title, one after another, are one.
-        frames: Returns what it shows; None where it does not apply to a study, which leaves it out.
-        tables: Returns its tables.
-        figures: File name without ending -> what draws it; None where there is nothing to draw. The first one stands on
-            the page of a study that names the section (`Page.parts`), with `alt` as its words.
+        figures: By file name without ending. The first one stands on the page of a study that names the section
+            (`Page.parts`), with `alt` as its words.
         alt: What the first figure shows.
     """
 
     title: str
-    frames: Callable[[Evidence], Frames | None]
-    tables: Callable[[Frames], Sequence[Table]] = lambda frames: ()
-    figures: Mapping[str, Callable[[Frames], Figure | None]] = field(default_factory=dict)
+    tables: Sequence[Table] = ()
+    figures: Mapping[str, Figure] = field(default_factory=dict)
     alt: str = ""

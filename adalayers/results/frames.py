@@ -76,7 +76,7 @@ class StudyResults:
         for name in map(str, table.columns.intersection(self.trials.columns)):
             if name.startswith("config/"):
                 table[name] = _as_type(table[name], self.trials[name].dtype)
-        return table.drop(columns=["aliases", "line", "mix"])
+        return table.drop(columns=["aliases", "mix"])
 
     @cached_property
     def trials(self) -> pd.DataFrame:

@@ -17,19 +17,20 @@ from adalayers.results.study_file import EnvironmentRecord, Factor, RequestRecor
 from adalayers.tasks.kind import TaskKind
 from adalayers.tasks.kinds import KINDS
 from adalayers.tasks.metrics import RankMetric, bounds, metric
-from adalayers.tasks.schemes import NO_TAGS, Scheme, scheme_or_runs
 from reports import names
 from reports.evidence import claims as claiming
 from reports.evidence import omnibus, planning, prediction_hashes, resampling
-from reports.reading.factors import column, in_order, levels
+from reports.reading.factors import column, levels
 from reports.reading.frames import numbers, records, searched
 from reports.reading.load import Loaded
 from reports.reading.space import Domain, domains
 from reports.tables import arms as tables
-from reports.tables import convergence, costs, importances, layers, ranges, rates, variants
+from reports.tables import convergence, costs, importances, layers, rates
 from reports.tables import errors as predicted
 from reports.tables.convergence import BestSoFar
 from reports.words.labels import SPLITS, AxisLabel, label
+
+EVALUATION_COLUMNS = ["trial_id", "split", "variant", "metric", "value"]
 
 
 @dataclass(frozen=True)
@@ -99,12 +100,6 @@ class Evidence:
         return tuple(varied) if len(varied) > 1 else ()
 
     @cached_property
-    def lines(self) -> tuple[str, ...]:
-        """The names of the core's lines, in order: their places are their colours."""
-        ordered = in_order(self.core, self.request.factors[1:] or self.request.factors)
-        return tuple(dict.fromkeys(ordered["line"]))
-
-    @cached_property
     def scores(self) -> dict[str, dict[int, float]]:
         """Arm -> its scores by seed, on the split that arms are compared on."""
         return tables.values(self.trials, f"{self.split}/{self.request.metric}")
@@ -123,10 +118,6 @@ class Evidence:
             nothing |= numbers(rows, f"{self.split}/{self.request.metric}") == 0
         share = nothing.groupby(rows["arm"]).mean()
         return [arm for arm in self.scores if share[arm] >= 0.5]
-
-    @cached_property
-    def best_arm(self) -> str | None:
-        return tables.best_arm(self.arms)
 
     @cached_property
     def over_seeds(self) -> list[claiming.Claim]:
@@ -196,7 +187,7 @@ class Evidence:
     @property
     def widths_by_block(self) -> list[tuple[claiming.Claim, float, int]]:
         """Primary comparisons, how much blocks of examples widen their error over examples, and how many there are."""
-        if not (self.tokens or self.words):
+        if not self.per_word:
             return []  # only of sentences neighbours are of one document
         found = [(claim, self._examples[0].get(claim.key)) for claim in self.planned]
         return [
@@ -252,11 +243,6 @@ class Evidence:
         )
 
     @cached_property
-    def convergence(self) -> pd.DataFrame:
-        """The step of convergence of each arm."""
-        return convergence.convergence(self.best_so_far, self.trials, self.request)
-
-    @cached_property
     def best_so_far(self) -> BestSoFar:
         """The best validation score so far of every confirmed trial."""
         return convergence.best_so_far(self.trials, self.loaded.history, self.request.metric, self.baseline)
@@ -274,7 +260,7 @@ class Evidence:
 
     @cached_property
     def search(self) -> pd.DataFrame:
-        return tables.search(self.trials, self.request)
+        return tables.best_first(self.trials, self.request)
 
     @property
     def searches(self) -> int:
@@ -295,25 +281,7 @@ class Evidence:
     def points(self) -> pd.DataFrame:
         return importances.search_points(self.trials, self.request, self.space)
 
-    @cached_property
-    def edges(self) -> list[dict[str, Any]]:
-        """Where the best of a search lies at an end of its range; of several searches, of each."""
-        study = self.loaded.study
-        grid = study.request.search == "grid"
-        return [
-            edge
-            for search in study.request.spaces or [""]
-            for edge in ranges.edges(
-                self.trials, self.request, domains(study, search), grid=grid, search=search
-            )
-        ]
-
     # Mix weights by layer
-
-    @cached_property
-    def has_mix(self) -> bool:
-        """Whether any arm is a layer mix; a table that does not say holds them."""
-        return bool(self.arms["fusion"].isin(["", tables.LAYER_MIX]).any()) or self.arms.empty
 
     @cached_property
     def mix_by_arm(self) -> pd.DataFrame:
@@ -340,8 +308,19 @@ class Evidence:
 
     @cached_property
     def variants(self) -> pd.DataFrame:
-        """What trained models lose with something taken away."""
-        return variants.score_changes(self.loaded.evaluations, self.trials, self.request, self.baseline)
+        """A row per arm and way to score its trained models: by what share of their own score, on that split, it is off.
+
+        Columns: arm, variant, split, and mean, low, high (95% t interval, not corrected) over n seeds. Models that have
+        learned nothing, which score no more than a trivial one and the smallest effect, are left out.
+        """
+        rows, metric = self.loaded.evaluations.reindex(columns=EVALUATION_COLUMNS), self.request.metric
+        rows = rows[rows["metric"] == metric].merge(tables.confirmed(self.trials), on="trial_id")
+        whole = pd.Series(float("nan"), index=rows.index)
+        for split in rows["split"].unique():
+            whole = whole.where(rows["split"] != split, numbers(rows, f"{split}/{metric}"))
+        learned = whole > max(self.baseline or 0.0, 0.0) + (self.request.smallest_effect or 0.0)
+        rows = rows.assign(change=rows["value"] / whole - 1)[learned].dropna(subset=["change"])
+        return tables.summaries(rows, ["arm", "variant", "split"], "change")
 
     @cached_property
     def costs(self) -> pd.DataFrame:
@@ -360,31 +339,10 @@ class Evidence:
         """Whether labels are tags of entities."""
         return self.kind is not None and self.kind.marks_entities
 
-    @cached_property
-    def scheme(self) -> Scheme:
-        """How tags of entities are read: as all of the dataset say; where none are known, as predicted ones do."""
-        if not self.tokens:
-            return NO_TAGS
-        known = self.environment.dataset.labels
-        return scheme_or_runs(known or sorted({tag for tags in self.predictions["label"] for tag in tags}))
-
     @property
-    def words(self) -> bool:
-        """Whether every word has a class of its own."""
-        return self.kind is not None and self.kind.per_word and not self.tokens
-
-    @cached_property
-    def shown_arms(self) -> dict[str, str]:
-        """Confirmed trial -> its arm, for the control and the arm that is best on validation."""
-        confirmed = tables.confirmed(self.trials)
-        names = [arm for arm in dict.fromkeys((self.request.control, self.best_arm)) if arm]
-        rows = confirmed[confirmed["arm"].isin(names)]
-        return dict(zip(rows["trial_id"].astype(str), rows["arm"].astype(str), strict=True))
-
-    @cached_property
-    def predictions(self) -> pd.DataFrame:
-        """The predictions of the trials in `shown_arms`."""
-        return predicted.rows_of(self.loaded.predictions, list(self.shown_arms), self.split)
+    def per_word(self) -> bool:
+        """Whether every word has a label."""
+        return self.kind is not None and self.kind.per_word
 
     def row_of(self, arm: str | None) -> Mapping[str, Any] | None:
         """Return the row of `tables.arms` of an arm."""

@@ -4,17 +4,21 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Sequence
+from typing import Any
 
 import pandas as pd
 from matplotlib.figure import Figure
+from scipy import stats
 
 from adalayers.results.measures import measured
 from reports.evidence.evidence import Evidence
+from reports.page.finding import share_of_the_way
 from reports.plots import legend, looks_of, panels, points, single, styled
-from reports.tables.distances import share_of_the_way
 
 Named = Sequence[tuple[str, Evidence]]
 """Name of a case -> what is known of it."""
+MIN_CASES = 5
+"""Fewest cases of a rank correlation: four in a perfect order still have a p value of 0.08."""
 
 
 def distances(cases: Named) -> pd.DataFrame:
@@ -44,6 +48,24 @@ def distances(cases: Named) -> pd.DataFrame:
     return pd.DataFrame(rows)
 
 
+def correlations(rows: pd.DataFrame) -> list[dict[str, Any]]:
+    """Return Kendall's tau of each measure with the share reached, over the cases of one backbone that have both.
+
+    At least `MIN_CASES`: backbone, measure, n, tau, and the p value times the number of those that were tested.
+
+    Args:
+        rows: A row per case and measure: backbone, title (of the measure), x (the distance), mean (the share).
+    """
+    tested = []
+    for (backbone, title), own in rows.dropna(subset=["x", "mean"]).groupby(
+        ["backbone", "title"], sort=False
+    ):
+        if len(own) >= MIN_CASES and own["x"].nunique() > 1 and own["mean"].nunique() > 1:
+            tau, p_value = stats.kendalltau(own["x"], own["mean"])
+            tested.append({"backbone": backbone, "measure": title, "n": len(own), "tau": tau, "p": p_value})
+    return [{**one, "p": min(1.0, one["p"] * len(tested))} for one in tested]
+
+
 @styled
 def draw_distances(rows: pd.DataFrame) -> Figure | None:
     """The share of the gap closed over each distance, a point per case."""
@@ -64,7 +86,7 @@ def draw_distances(rows: pd.DataFrame) -> Figure | None:
 def draw_profiles(cases: Named) -> Figure | None:
     """Mix weights over relative depth, a line per case, 1 being the uniform mix."""
     profiles = [
-        evidence.profile.assign(series=name, x=evidence.profile["depth"], mean=evidence.profile["relative"])
+        evidence.profile.assign(series=name, x=evidence.profile["depth"])
         for name, evidence in cases
         if len(evidence.profile)
     ]

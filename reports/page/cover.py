@@ -13,12 +13,11 @@ from matplotlib.figure import Figure
 from adalayers.results.interim_analyses import EXTENSIONS, PLANNED
 from reports import names
 from reports.evidence.across import DIFFERENCE, MEAN, SCORE, Across, Case, across, run_alike
-from reports.page.cases import distances, draw_distances, draw_profiles
+from reports.page.cases import correlations, distances, draw_distances, draw_profiles
 from reports.page.finding import finding
 from reports.page.index import ASIDE, state
 from reports.reading.frames import records
 from reports.render import render
-from reports.tables.distances import correlations
 from reports.words.labels import short
 
 TITLES = {

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import importlib
 import itertools
-from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -14,7 +13,7 @@ from reports.evidence.evidence import Evidence
 from reports.page.limits import limits
 from reports.plots import styled
 from reports.render import render
-from reports.section import Section, Table
+from reports.section import Section
 
 SECTIONS: tuple[str, ...] = (
     "setup",
@@ -35,17 +34,7 @@ SECTIONS: tuple[str, ...] = (
     "measures",
     "trials",
 )
-"""Modules of `reports.sections`, each with its `SECTION`, as they are read; a study's own stand first."""
-
-
-@dataclass(frozen=True)
-class Shown:
-    """What a section shows of a study; figures: file name without ending -> figure."""
-
-    title: str
-    alt: str
-    tables: Sequence[Table]
-    figures: dict[str, Figure]
+"""Modules of `reports.sections`, as they are read; a study's own stand first."""
 
 
 @dataclass(frozen=True)
@@ -56,7 +45,7 @@ class Details:
     names: tuple[str, ...] = SECTIONS
 
     @cached_property
-    def shown(self) -> list[Shown]:
+    def shown(self) -> list[Section]:
         """The sections that apply to this study, its own first."""
         own = [name for name in self.evidence.request.parts if name in self.names]
         shown = [section_of(self.evidence, name) for name in dict.fromkeys((*own, *self.names))]
@@ -80,19 +69,9 @@ class Details:
         )
 
 
-def section_of(evidence: Evidence, name: str) -> Shown | None:
-    """Return what a module of `reports.sections` shows of a study; None where it does not apply."""
-    shown: Shown | None = evidence.once(f"section {name}", lambda evidence: _shown(evidence, name))
-    return shown
-
-
 @styled
-def _shown(evidence: Evidence, name: str) -> Shown | None:
-    section: Section[object] = importlib.import_module(f"..sections.{name}", __package__).SECTION
-    frames = section.frames(evidence)
-    if frames is None:
-        return None
-    figures = {figure: draw(frames) for figure, draw in section.figures.items()}
-    drawn = {figure: made for figure, made in figures.items() if made is not None}
-    tables = [table for table in section.tables(frames) if table.rows]
-    return Shown(section.title, section.alt or section.title, tables, drawn)
+def section_of(evidence: Evidence, name: str) -> Section | None:
+    """Return what a module of `reports.sections` shows of a study; None where it does not apply."""
+    module = importlib.import_module(f"..sections.{name}", __package__)
+    section: Section | None = evidence.once(f"section {name}", module.section)
+    return section

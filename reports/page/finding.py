@@ -14,18 +14,16 @@ from typing import Any
 from scipy import stats
 
 from adalayers.comparisons import FIRST
-from adalayers.results.study_file import RequestRecord
-from adalayers.tasks.metrics import smallest_effect
+from adalayers.results.study_file import DatasetRecord, RequestRecord
+from adalayers.tasks.metrics import bounds, smallest_effect
 from reports import names
 from reports.evidence.claims import Claim
 from reports.evidence.evidence import Evidence
 from reports.evidence.holm import BETTER, OPEN, WORSE
 from reports.evidence.omnibus import MATTERS
-from reports.reading.data import majority
 from reports.reading.factors import short
 from reports.reading.frames import numbers
 from reports.tables import arms as tables
-from reports.tables.distances import share_of_the_way
 from reports.words import labels
 
 NEAR_FLOOR = 0.2
@@ -310,6 +308,23 @@ def floor(evidence: Evidence) -> Mapping[str, Any] | None:
     told = {"closed": closed, "trivial": trivial, "accuracies": (min(own), max(own)) if own else None}
     at_floor = bool(own) and max(own) < most + smallest_effect("accuracy")
     return {**told, "most": most} if closed < NEAR_FLOOR or at_floor else None
+
+
+def majority(dataset: DatasetRecord, split: str) -> tuple[str, float]:
+    """Return the most frequent class of a split and its share; ("", 0) where no class is known."""
+    counts = dataset.distribution.get(split, {}) if dataset.labels else {}
+    if not sum(counts.values()):
+        return "", 0.0
+    most = max(counts, key=counts.__getitem__)
+    return most, counts[most] / sum(counts.values())
+
+
+def share_of_the_way(score: float | None, trivial: float | None, metric: str) -> float | None:
+    """Return (score - trivial) / (best - trivial); None where it is not tested, or the trivial model is perfect."""
+    limits = bounds(metric)
+    if score is None or trivial is None or limits is None or limits[1] <= trivial:
+        return None
+    return (score - trivial) / (limits[1] - trivial)
 
 
 def under_trained(evidence: Evidence) -> tuple[float, int] | None:

@@ -22,11 +22,11 @@ from reports.evidence.claims import Claim, differences
 from reports.evidence.evidence import Evidence
 from reports.evidence.planning import chance, resolution
 from reports.evidence.resampling import NEIGHBOURS
-from reports.page.finding import finding, under_trained
-from reports.reading.data import majority
+from reports.page.finding import finding, majority, under_trained
 from reports.reading.frames import numbers, texts
 from reports.render import markdown
 from reports.tables import arms as tables
+from reports.tables import ranges
 from reports.words.text import number, prose
 
 POWER = 0.8
@@ -301,7 +301,8 @@ def as_read(evidence: Evidence) -> Rows | None:
 
 def edges(evidence: Evidence) -> Rows | None:
     """What the best trial of a search has at an end of what was tried."""
-    return {"edges": evidence.edges} if evidence.edges else None
+    found = ranges.edges(evidence.trials, evidence.loaded.study)
+    return {"edges": found} if found else None
 
 
 RULES: tuple[Callable[[Evidence], Rows | None], ...] = (

@@ -10,7 +10,7 @@ from functools import cached_property
 from matplotlib.figure import Figure
 
 from reports.evidence.evidence import Evidence
-from reports.page.details import SECTIONS, Shown, section_of
+from reports.page.details import SECTIONS, section_of
 from reports.page.finding import finding
 from reports.page.limits import limits
 from reports.page.next_run import next_run
@@ -47,8 +47,8 @@ class StudyPage:
         """The figure of the page, with its name and its words: of the study's own section, else the forest."""
         wanted = [name for name in self.evidence.request.parts if name in SECTIONS]
         for name in (*wanted, FOREST):
-            shown: Shown | None = section_of(self.evidence, name)
-            if shown is not None and shown.figures:
+            shown = section_of(self.evidence, name)
+            if shown and shown.figures:
                 figure = next(iter(shown.figures))
                 return figure, shown.alt, shown.figures[figure]
         return None

@@ -2,21 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 from adalayers.results.intervals import MIN_N
 from reports import names
 from reports.cells import INTERVAL, named, summary, table_of
 from reports.evidence.evidence import Evidence
-from reports.section import Section, Table
+from reports.section import Section
 from reports.words.text import number
 
 
-def frames(evidence: Evidence) -> Evidence | None:
-    return evidence if len(evidence.arms) else None
-
-
-def tables(evidence: Evidence) -> Sequence[Table]:
+def section(evidence: Evidence) -> Section | None:
     arms, request, alike = evidence.arms, evidence.request, evidence.alike(evidence.arms["arm"])
     told = {arm.name: names.otherwise(arm, request) for arm in request.arms} | {request.control: "control"}
     few = arms["n"].between(1, MIN_N - 1).any()
@@ -31,11 +25,8 @@ def tables(evidence: Evidence) -> Sequence[Table]:
         **({"predicts exactly as": lambda row: named(alike.get(row["arm"]))} if alike else {}),
     }
     caption = "Intervals are t intervals over seeds, not corrected; they compare no two arms."
-    return [table_of(arms, heads, caption)]
+    return Section("Arms", [table_of(arms, heads, caption)]) if len(arms) else None
 
 
 def _seeds(evidence: Evidence, arm: str) -> str:
     return ", ".join(map(number, evidence.scores.get(arm, {}).values()))
-
-
-SECTION = Section("Arms", frames, tables)

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 from reports.cells import named, summary
 from reports.evidence.evidence import Evidence
 from reports.section import Section, Table
@@ -12,12 +10,10 @@ from reports.words.labels import SPLITS
 from reports.words.text import NONE
 
 
-def frames(evidence: Evidence) -> Evidence | None:
+def section(evidence: Evidence) -> Section | None:
     """None for tasks other than tagging entities."""
-    return evidence if evidence.tokens and len(evidence.arms) else None
-
-
-def tables(evidence: Evidence) -> Sequence[Table]:
+    if not (evidence.tokens and len(evidence.arms)):
+        return None
     prefix = f"{evidence.split}/f1/"
     scores = {
         str(name).removeprefix(prefix): arms.values(evidence.trials, str(name))
@@ -34,7 +30,5 @@ def tables(evidence: Evidence) -> Sequence[Table]:
     for model in {run.base_model: run for run in evidence.request.published if run.classes}.values():
         known = {score.name: score.f1 for score in model.classes}
         rows.append([f"published, {model.base_model}", *(known.get(name, NONE) for name in scores)])
-    return [Table(["arm", *scores], rows, f"F1 on {SPLITS[evidence.split]}; words and type have to agree.")]
-
-
-SECTION = Section("Scores by entity class", frames, tables)
+    caption = f"F1 on {SPLITS[evidence.split]}; words and type have to agree."
+    return Section("Scores by entity class", [Table(["arm", *scores], rows, caption)])

@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
-
 import pandas as pd
 from matplotlib.figure import Figure
 
+from adalayers.results.study_file import RequestRecord
 from reports import names
 from reports.cells import ends, named, table_of
 from reports.evidence.evidence import Evidence
 from reports.plots import GREY, curves, panels
-from reports.section import Section, Table
-from reports.tables.curves import learning_curves
+from reports.section import Section
+from reports.tables.convergence import convergence, learning_curves
 from reports.words.labels import LABELS, label
 from reports.words.text import number
 
@@ -21,20 +19,10 @@ PER_PANEL = 6
 """Most arms in one panel."""
 
 
-@dataclass(frozen=True)
-class Frames:
-    """curves: as from `curves.learning_curves`."""
-
-    evidence: Evidence
-    curves: pd.DataFrame
-
-
-def frames(evidence: Evidence) -> Frames | None:
+def section(evidence: Evidence) -> Section | None:
     over_steps = learning_curves(evidence.best_so_far, evidence.request)
-    return None if over_steps.empty else Frames(evidence, over_steps)
-
-
-def tables(frames: Frames) -> Sequence[Table]:
+    if over_steps.empty:
+        return None
     heads = {
         "arm": lambda row: named(row["arm"]),
         "step of convergence, median": lambda row: number(row["median"], 0),
@@ -46,19 +34,23 @@ def tables(frames: Frames) -> Sequence[Table]:
     caption = (
         "Step of convergence: first evaluation with 95% of a trial's own gain; censored: never above trivial."
     )
-    return [table_of(frames.evidence.convergence, heads, caption)]
+    table = table_of(convergence(evidence.best_so_far, evidence.trials, evidence.request), heads, caption)
+    figures = {"learning_curves": draw(over_steps, evidence.request)}
+    return Section(
+        "Convergence", [table], figures, "Best validation score so far over training steps, by arm"
+    )
 
 
-def draw(frames: Frames) -> Figure:
+def draw(over_steps: pd.DataFrame, request: RequestRecord) -> Figure:
     """Mean best score so far against steps, six arms in a panel with names of its own; the control is grey."""
-    over_steps, arms = frames.curves, list(dict.fromkeys(frames.curves["arm"]))
+    arms = list(dict.fromkeys(over_steps["arm"]))
     shown = [arms[start : start + PER_PANEL] for start in range(0, len(arms), PER_PANEL)]
-    y = "best " + label(f"val/{frames.evidence.request.metric}")
+    y = "best " + label(f"val/{request.metric}")
     figure, axes = panels([""] * len(shown), 3.3, x=LABELS["step"], y=y, most=2)
-    reference = over_steps[over_steps["arm"] == frames.evidence.request.control]
+    reference = over_steps[over_steps["arm"] == request.control]
     for panel, of_panel in zip(axes, shown, strict=True):
         own = over_steps[over_steps["arm"].isin(of_panel)]
-        series = own["arm"].map(lambda name: names.arm(name, frames.evidence.request))
+        series = own["arm"].map(lambda name: names.arm(name, request))
         panel.plot(reference["step"], reference["mean"], color=GREY, linewidth=0.9, label="control")
         curves(own.assign(series=series), panel)
         panel.legend(loc="lower left", bbox_to_anchor=(0, 1), fontsize=7, frameon=False)  # above it
@@ -66,12 +58,3 @@ def draw(frames: Frames) -> Figure:
     if top - low > 1e-9:  # where the means are: a band of two seeds may be wider than the scale
         axes[0].set_ylim(low - 0.15 * (top - low), top + 0.15 * (top - low))
     return figure
-
-
-SECTION = Section(
-    "Convergence",
-    frames,
-    tables,
-    {"learning_curves": draw},
-    "Best validation score so far over training steps, by arm",
-)

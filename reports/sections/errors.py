@@ -2,65 +2,51 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
-
 import numpy as np
 import pandas as pd
 from matplotlib.figure import Figure
 
+from adalayers.tasks.schemes import scheme_or_runs
 from reports.evidence.evidence import Evidence
 from reports.plots import colour_bar, heatmap, single
 from reports.section import Section, Table
-from reports.tables import errors
+from reports.tables import arms, errors
 
 FEW = 20.0
 """Predictions in a row of a confusion matrix from which on its shares are shaded to the full."""
 
 
-@dataclass(frozen=True)
-class Frames:
-    """confusion: mean counts over n seeds, true classes down; items: what is counted."""
-
-    confusion: pd.DataFrame
-    n: int
-    items: str
-
-
-def frames(evidence: Evidence) -> Frames | None:
+def section(evidence: Evidence) -> Section | None:
     """None where labels are numbers, and without predictions."""
-    if not evidence.environment.dataset.labels:
+    if not (labels := evidence.environment.dataset.labels):
         return None
-    rows = evidence.predictions
-    rows = rows[rows["trial_id"].map(evidence.shown_arms) == evidence.best_arm]
+    confirmed = arms.confirmed(evidence.trials)
+    own = confirmed.loc[confirmed["arm"] == arms.best_arm(evidence.arms), "trial_id"]
+    rows, items = errors.rows_of(evidence.loaded.predictions, list(own), evidence.split), "examples"
     if evidence.tokens:
-        confusion = errors.span_confusion(rows, evidence.scheme)
+        grid, items = errors.span_confusion(rows, scheme_or_runs(labels)), "entities"
     else:
-        rows = errors.by_word(rows) if evidence.words else rows
-        confusion = errors.confusion(rows, evidence.environment.dataset.labels)
-    items = "entities" if evidence.tokens else "words" if evidence.words else "examples"
-    return Frames(confusion, rows["trial_id"].nunique(), items) if confusion.to_numpy().any() else None
-
-
-def tables(frames: Frames) -> Sequence[Table]:
-    grid = frames.confusion
+        if evidence.per_word:
+            rows, items = errors.by_word(rows), "words"
+        grid = errors.confusion(rows, labels)
+    if not grid.to_numpy().any():
+        return None
     counts = [[name, *map(float, row)] for name, row in zip(grid.index, grid.to_numpy(), strict=True)]
-    caption = f"Mean counts of {frames.items} over {frames.n} seeds of the arm best on validation."
-    return [Table(["true, and predicted as", *grid.columns], counts, caption)]
+    n = rows["trial_id"].nunique()
+    caption = f"Mean counts of {items} over {n} seeds of the arm best on validation."
+    table = Table(["true, and predicted as", *grid.columns], counts, caption)
+    return Section("Errors", [table], {"confusion": draw(grid, n, items)}, "True against predicted classes")
 
 
-def draw(frames: Frames) -> Figure:
+def draw(confusion: pd.DataFrame, n: int, items: str) -> Figure:
     """Mean counts by true and predicted class, shaded by the share of the row, paler where a row holds few."""
-    counts = frames.confusion.to_numpy(dtype=float)
+    counts = confusion.to_numpy(dtype=float)
     totals = np.nansum(counts, axis=1, keepdims=True)
     shades = counts / np.maximum(totals, 1e-12) * np.minimum(1.0, totals / FEW)
-    texts = frames.confusion.map(lambda count: "" if np.isnan(count) else f"{count:,.1f}".removesuffix(".0"))
+    texts = confusion.map(lambda count: "" if np.isnan(count) else f"{count:,.1f}".removesuffix(".0"))
     height = 1.5 + 0.45 * max(len(texts), 3)
-    figure, axes = single(height, f"predicted (mean count over n = {frames.n})", "true")
-    grid = pd.DataFrame(shades, index=frames.confusion.index, columns=frames.confusion.columns)
+    figure, axes = single(height, f"predicted (mean count over n = {n})", "true")
+    grid = pd.DataFrame(shades, index=confusion.index, columns=confusion.columns)
     heatmap(grid, axes, texts=texts, low=0.0, high=1.0, fontsize=9 if len(texts) < 10 else 6)
-    colour_bar(figure, [axes], f"share of the row (paler below {FEW:.0f} {frames.items})")
+    colour_bar(figure, [axes], f"share of the row (paler below {FEW:.0f} {items})")
     return figure
-
-
-SECTION = Section("Errors", frames, tables, {"confusion": draw}, "True against predicted classes")

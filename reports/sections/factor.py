@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
-
 import pandas as pd
 from matplotlib.figure import Figure
 
@@ -13,55 +10,46 @@ from reports.evidence.evidence import Evidence
 from reports.names import symbol
 from reports.plots import legend, looks_of, panels, points, seeds_text
 from reports.reading.factors import label, level_name
-from reports.section import Section, Table
+from reports.section import Section
 from reports.tables.factor import SIZE, over_factor
 from reports.words.text import number
 
 
-@dataclass(frozen=True)
-class Frames:
-    """rows: as from `factor.over_factor`, with live (layers), and layers that have to run."""
-
-    evidence: Evidence
-    name: str
-    rows: pd.DataFrame
-
-
-def frames(evidence: Evidence) -> Frames | None:
+def section(evidence: Evidence) -> Section | None:
     name, rows = over_factor(evidence.arms.dropna(subset=["mean"]), evidence.trials, evidence.request)
     if rows.empty:  # as where a study was interrupted in its search
         return None
-    return Frames(evidence, name, rows.merge(evidence.costs[["arm", "live", "layers"]], on="arm", how="left"))
-
-
-def tables(frames: Frames) -> Sequence[Table]:
-    rows, evidence = frames.rows, frames.evidence
+    rows = rows.merge(evidence.costs[["arm", "live", "layers"]], on="arm", how="left")
     heads = {
         "arm": lambda row: named(row["arm"]),
-        symbol(frames.name, evidence.request): lambda row: level_name(row["x"]),
+        symbol(name, evidence.request): lambda row: level_name(row["x"]),
         **({"epochs": lambda row: int(row["panel"])} if rows["panel"].nunique() > 1 else {}),
         f"{evidence.scored.name}, {INTERVAL}": summary,
         **({"live layers": lambda row: number(row["live"], 2)} if rows["live"].nunique() > 1 else {}),
         **({"deepest": lambda row: number(row["layers"], 2)} if rows["layers"].nunique() > 1 else {}),
     }
     pool = evidence.environment.dataset.examples.get("train", 0)
-    overlap = frames.name == SIZE and pool and (rows["x"] > pool / 2).any()
+    overlap = name == SIZE and pool and (rows["x"] > pool / 2).any()
     caption = (
         f"Each seed draws its own examples from {pool:,}: draws of more than half overlap." if overlap else ""
     )
-    return [table_of(rows, heads, caption)]
+    return Section(
+        "Score over the first factor",
+        [table_of(rows, heads, caption)],
+        {"factor": draw(evidence, name, rows)},
+        "Score over the levels of a factor",
+    )
 
 
-def draw(frames: Frames) -> Figure:
+def draw(evidence: Evidence, name: str, rows: pd.DataFrame) -> Figure:
     """A panel per number of epochs, or one of scores and one of live layers where these change."""
-    rows, request = frames.rows, frames.evidence.request
-    factor = next((one for one in request.factors if one.name == frames.name), None)
-    scale = "log" if frames.name == SIZE else factor.scale if factor else "choice"
+    factor = next((one for one in evidence.request.factors if one.name == name), None)
+    scale = "log" if name == SIZE else factor.scale if factor else "choice"
     looks, epochs = looks_of(rows["series"]), sorted(set(rows["panel"]))
     live = len(epochs) == 1 and rows["live"].nunique() > 1
     titles = ["", ""] if live else [f"{most:g} epochs" if most else "" for most in epochs]
-    x = "training examples (count), log scale" if frames.name == SIZE else label(factor) if factor else ""
-    figure, axes = panels(titles, 3.0, x=x, y=frames.evidence.scored, share=not live)
+    x = "training examples (count), log scale" if name == SIZE else label(factor) if factor else ""
+    figure, axes = panels(titles, 3.0, x=x, y=evidence.scored, share=not live)
     for panel, most in zip(axes, epochs, strict=False):
         points(rows[rows["panel"] == most], panel, scale=scale, looks=looks)
     if live:
@@ -70,8 +58,3 @@ def draw(frames: Frames) -> Figure:
         axes[1].set_ylabel("live layers (count)", visible=True)
     legend(figure, looks if len(looks) > 1 else {}, f"mean and 95% interval, {seeds_text(rows['n'])}")
     return figure
-
-
-SECTION = Section(
-    "Score over the first factor", frames, tables, {"factor": draw}, "Score over the levels of a factor"
-)

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 import pandas as pd
 from matplotlib.figure import Figure
 
@@ -11,21 +9,16 @@ from reports.cells import ends, table_of
 from reports.evidence.evidence import Evidence
 from reports.names import with_meaning
 from reports.plots import bars, legend, looks_of, single
-from reports.section import Section, Table
+from reports.section import Section
 from reports.tables.importances import RESAMPLES, importances, target_share
 from reports.words.text import number
 
 
-def frames(evidence: Evidence) -> pd.DataFrame | None:
-    """Return `importances.importances`; None for too few trials, and where searches were for different arms."""
-    if evidence.searches != 1:
+def section(evidence: Evidence) -> Section | None:
+    """None for too few trials, and where searches were for different arms."""
+    table = importances(evidence.points, evidence.space) if evidence.searches == 1 else pd.DataFrame()
+    if table.empty:
         return None
-    table = importances(evidence.points, evidence.space)
-    label = [with_meaning(name, evidence.request) for name in table["name"]]
-    return table.assign(label=label) if len(table) else None
-
-
-def tables(table: pd.DataFrame) -> Sequence[Table]:
     heads = {
         "hyperparameter": "name",
         "role": "role",
@@ -35,7 +28,13 @@ def tables(table: pd.DataFrame) -> Sequence[Table]:
     }
     share = target_share(int(table["n"].iloc[0]))
     caption = f"PED-ANOVA (Optuna): what sets the best {share:.0%} of trials apart from all; no effect, no direction."
-    return [table_of(table, heads, caption)]
+    words = [with_meaning(name, evidence.request) for name in table["name"]]
+    return Section(
+        "Hyperparameter importance",
+        [table_of(table, heads, caption)],
+        {"importances": draw(table.assign(name=words))},
+        "Importance of each hyperparameter",
+    )
 
 
 def draw(table: pd.DataFrame) -> Figure:
@@ -43,13 +42,7 @@ def draw(table: pd.DataFrame) -> Figure:
     height, x = 1.2 + 0.4 * max(len(table), 2), "importance (PED-ANOVA; share of the whole)"
     figure, axes = single(height, x, "hyperparameter")
     looks = looks_of(table["role"])
-    rows = table.assign(name=table["label"], mean=table["importance"], series=table["role"])
-    bars(rows, axes, looks=looks)
+    bars(table.assign(mean=table["importance"], series=table["role"]), axes, looks=looks)
     title = f"{table['n'].iloc[0]} completed trials, one seed each; bars: middle 90% of {RESAMPLES} resamples"
     legend(figure, {role: how._replace(marker="s") for role, how in looks.items()}, title, lines=False)
     return figure
-
-
-SECTION = Section(
-    "Hyperparameter importance", frames, tables, {"importances": draw}, "Importance of each hyperparameter"
-)

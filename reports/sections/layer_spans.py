@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 import pandas as pd
 from matplotlib.figure import Figure
 
@@ -11,7 +9,7 @@ from adalayers.results.study_file import Variant
 from reports import names, plots
 from reports.cells import INTERVAL, named, relative, table_of
 from reports.evidence.evidence import Evidence
-from reports.section import Section, Table
+from reports.section import Section
 
 MAX_ARMS = 4
 """Most arms drawn, in the order of the request."""
@@ -21,10 +19,11 @@ TEXTS = 12
 """Layers above which cells carry no numbers: they would not be read."""
 
 
-def frames(evidence: Evidence) -> pd.DataFrame | None:
-    """Return `variants.score_changes`, with what was done, and of spans of layers with first and last."""
+def section(evidence: Evidence) -> Section | None:
     known, changes = evidence.request.variants, evidence.variants
     changes = changes[changes["variant"].isin(known)]
+    if changes.empty:
+        return None
     variants = [known[name] for name in changes["variant"]]
     spans = [variant.without if variant.renormalise and variant.without else (None,) for variant in variants]
     changes = changes.assign(
@@ -33,7 +32,16 @@ def frames(evidence: Evidence) -> pd.DataFrame | None:
         first=pd.Series([span[0] for span in spans], index=changes.index, dtype=float),
         last=pd.Series([span[-1] for span in spans], index=changes.index, dtype=float),
     )
-    return changes if len(changes) else None
+    change = f"change in % of the whole model's score, {INTERVAL}"
+    heads = {"arm": lambda row: named(row["arm"]), "trained model": "done", change: relative}
+    caption = "Not trained again; the weights of the rest scaled to sum to 1."
+    of_spans = changes.dropna(subset=["first"])
+    return Section(
+        "Layers",
+        [table_of(changes, heads, caption)],
+        {"layer_spans": draw(of_spans)} if len(of_spans) else {},
+        "Loss without layers i to j of a trained mix, not trained again",
+    )
 
 
 def _words(variant: Variant) -> str:
@@ -43,24 +51,15 @@ def _words(variant: Variant) -> str:
     return f"without {' to '.join(map(str, ends))}{'' if variant.renormalise else ', weights as they are'}"
 
 
-def tables(changes: pd.DataFrame) -> Sequence[Table]:
-    change = f"change in % of the whole model's score, {INTERVAL}"
-    heads = {"arm": lambda row: named(row["arm"]), "trained model": "done", change: relative}
-    return [table_of(changes, heads, "Not trained again; the weights of the rest scaled to sum to 1.")]
-
-
-def draw(changes: pd.DataFrame) -> Figure | None:
+def draw(spans: pd.DataFrame) -> Figure:
     """A heat map per arm: from the first layer taken away (down) to the last (across)."""
-    shown = changes.dropna(subset=["first"])
-    arms, layers = list(dict.fromkeys(shown["name"]))[:MAX_ARMS], sorted({*shown["first"], *shown["last"]})
-    if not arms:
-        return None
+    arms, layers = list(dict.fromkeys(spans["name"]))[:MAX_ARMS], sorted({*spans["first"], *spans["last"]})
     x, y = "last layer taken away", "first layer taken away"
     figure, axes = plots.panels(arms, 3.2, x=x, y=y, most=2, share=False)
-    shown = shown.assign(loss=(-100 * shown["mean"]).clip(lower=0))
-    high, small = max(PALE, float(shown["loss"].max())), 9 if len(layers) * min(len(arms), 2) <= 8 else 7
+    spans = spans.assign(loss=(-100 * spans["mean"]).clip(lower=0))
+    high, small = max(PALE, float(spans["loss"].max())), 9 if len(layers) * min(len(arms), 2) <= 8 else 7
     for panel, arm in zip(axes, arms, strict=True):
-        own = shown[shown["name"] == arm].pivot_table(index="first", columns="last", values="loss")
+        own = spans[spans["name"] == arm].pivot_table(index="first", columns="last", values="loss")
         grid = own.reindex(index=layers, columns=layers).rename("{:.0f}".format, axis=0)
         grid = grid.rename("{:.0f}".format, axis=1)
         texts = grid.map(lambda loss: "" if pd.isna(loss) or len(layers) > TEXTS else f"{loss:.0f}")
@@ -68,7 +67,3 @@ def draw(changes: pd.DataFrame) -> Figure | None:
     plots.colour_bar(figure, axes, "loss (% of the whole model's score)")
     plots.legend(figure, {}, "hatched: no such span, or no layer left")
     return figure
-
-
-ALT = "Loss without layers i to j of a trained mix, not trained again"
-SECTION = Section("Layers", frames, tables, {"layer_spans": draw}, ALT)

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 from adalayers.comparisons import PlannedArm
 from adalayers.results.study_file import Published
 from adalayers.tasks.metrics import bounds
@@ -15,7 +13,9 @@ from reports.tables import arms as by_arm
 from reports.words.labels import SPLITS, short
 
 
-def tables(evidence: Evidence) -> Sequence[Table]:
+def section(evidence: Evidence) -> Section | None:
+    if not evidence.request.published:
+        return None
     arms = {name: arm for arm in evidence.request.arms for name in (*arm.aliases, arm.name)}
     pairs = [(arms[run.arm], run) for run in evidence.request.published if run.arm in arms]
     heads = ["arm", f"here, {INTERVAL}", "on", "published", "parameters, published", "recomputed", "source"]
@@ -25,10 +25,8 @@ def tables(evidence: Evidence) -> Sequence[Table]:
         sides = [own[fact] for own in facts if fact in own]
         if any(here != there for here, there in sides):
             differs.append([fact, *(" / ".join(dict.fromkeys(side)) for side in zip(*sides, strict=True))])
-    return [
-        Table(heads, [_row(evidence, arm, run) for arm, run in pairs]),
-        Table(["what differs", "here", "published"], differs),
-    ]
+    scores = Table(heads, [_row(evidence, arm, run) for arm, run in pairs])
+    return Section("Published results", [scores, Table(["what differs", "here", "published"], differs)])
 
 
 def _row(evidence: Evidence, arm: PlannedArm, run: Published) -> list[object]:
@@ -66,8 +64,3 @@ def _facts(evidence: Evidence, arm: PlannedArm, run: Published) -> dict[str, tup
             if name in arm.config and name != "hidden_states" and arm.config[name] != value
         },
     }
-
-
-SECTION = Section(
-    "Published results", lambda evidence: evidence if evidence.request.published else None, tables
-)

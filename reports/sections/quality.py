@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 import pandas as pd
 from matplotlib.figure import Figure
 
@@ -21,7 +19,9 @@ LOOKS.insert(3, plots.UNDECIDED)
 VERDICTS = dict(zip(names.VERDICTS.values(), LOOKS, strict=True))
 
 
-def tables(evidence: Evidence) -> Sequence[Table]:
+def section(evidence: Evidence) -> Section | None:
+    if not evidence.claims:
+        return None
     heads = ["comparison", "kind", "planned", "of", "difference [over seeds]", "[examples too]", "verdict"]
     rows = [
         [
@@ -36,7 +36,13 @@ def tables(evidence: Evidence) -> Sequence[Table]:
         for claim in (*evidence.claims, *evidence.contrasts)
     ]
     analyses = [[place, one.after, f"{one.level:.2%}"] for place, one in enumerate(evidence.analyses, 1)]
-    return [Table(heads, rows), Table(["analysis", "seeds", "error"], analyses)]
+    figure = draw(evidence)
+    return Section(
+        "Planned comparisons",
+        [Table(heads, rows), Table(["analysis", "seeds", "error"], analyses)],
+        {"quality": figure} if figure else {},
+        "Differences of the planned comparisons: a dot per seed, a bar for each interval",
+    )
 
 
 def draw(evidence: Evidence) -> Figure | None:
@@ -61,13 +67,3 @@ def draw(evidence: Evidence) -> Figure | None:
     shade = {f"within ±{zone:g}": plots.shade("0.92", "")} if zone else {}
     plots.legend(figure, {**entries, **shade}, f"a dot per paired seed, {plots.seeds_text(frame['n'])}")
     return figure
-
-
-ALT = "Differences of the planned comparisons: a dot per seed, a bar for each interval"
-
-
-def frames(evidence: Evidence) -> Evidence | None:
-    return evidence if evidence.claims else None
-
-
-SECTION = Section("Planned comparisons", frames, tables, {"quality": draw}, ALT)

@@ -22,7 +22,7 @@ ELSEWHERE = ("distribution", "labels", "counts", "history")
 """Fields that other tables show."""
 
 
-def tables(evidence: Evidence) -> Sequence[Table]:
+def section(evidence: Evidence) -> Section:
     study, request = evidence.loaded.study, evidence.request
     records = dataclasses.asdict(study.environment), dataclasses.asdict(study.runs), request.method
     facts = [fact for record in records for fact in _facts(record)]
@@ -35,12 +35,13 @@ def tables(evidence: Evidence) -> Sequence[Table]:
         for name in names[:CLASSES]
     ]
     more = markdown(f"{len(names) - CLASSES:,} more in `study.json`.") if len(names) > CLASSES else ""
-    return [
+    tables = [
         Table(["what", "value"], facts),
         Table(["hyperparameter", "role", "value or search space"], _hyperparameters(evidence)),
         Table(["arm left out", "why"], [[named(arm.arm or "?"), arm.reason] for arm in request.dropped_arms]),
         Table(["class", *(SPLITS.get(split, split) for split in splits)], classes, more),
     ]
+    return Section("Set-up", tables)
 
 
 def _facts(record: Mapping[str, Any], of: str = "") -> Iterator[Sequence[object]]:
@@ -63,6 +64,3 @@ def _hyperparameters(evidence: Evidence) -> list[Sequence[object]]:
     rows += [(name, "fixed, unless an arm differs", as_text(value)) for name, value in request.fixed.items()]
     rows += [(name, "fixed by the command", as_text(value)) for name, value in request.set.items()]
     return [[named(name), role, value] for name, role, value in rows]
-
-
-SECTION = Section("Set-up", lambda evidence: evidence, tables)

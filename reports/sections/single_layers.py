@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -25,16 +24,7 @@ LOOKS = {
 }
 
 
-@dataclass(frozen=True)
-class Frames:
-    """single: as from `layers.single_layers`, with x and series; mixes: name -> row of an arm that mixes all layers."""
-
-    single: pd.DataFrame
-    mixes: Mapping[str, Mapping[str, Any]]
-    score: str
-
-
-def frames(evidence: Evidence) -> Frames | None:
+def section(evidence: Evidence) -> Section | None:
     alone = single_layers(
         evidence.trials, evidence.environment.hidden_states, evidence.request.metric, evidence.split
     ).dropna(subset=["mean"])
@@ -47,34 +37,35 @@ def frames(evidence: Evidence) -> Frames | None:
     for arm in evidence.request.arms:
         if arm.config.get("train_projections") is False and arm.config.get("mix", "learned") == "learned":
             mixes.setdefault("learned mix, projections untrained", evidence.row_of(arm.name))
+    shown = {name: row for name, row in mixes.items() if row and not pd.isna(row["mean"])}
     kinds = dict(zip((True, False), LOOKS, strict=True))
     alone = alone.assign(x=alone["layer"].str.removeprefix("layer "), series=alone["trained"].map(kinds))
-    shown = {name: row for name, row in mixes.items() if row and not pd.isna(row["mean"])}
-    return Frames(alone.sort_values("state", kind="stable"), shown, evidence.scored)
+    score = f"{evidence.scored}, {INTERVAL}"
+    return Section(
+        "Layers",
+        [
+            table_of(alone, {"layer": "layer", "": "series", score: summary}),
+            Table(
+                ["mix of all layers", "arm", score],
+                [[name, named(row["arm"]), summary(row)] for name, row in shown.items()],
+            ),
+        ],
+        {"single_layers": draw(alone, shown, evidence.scored)},
+        "Score of each single layer against the learned mix of all",
+    )
 
 
-def tables(frames: Frames) -> Sequence[Table]:
-    score = f"{frames.score}, {INTERVAL}"
-    mixes = [[name, named(row["arm"]), summary(row)] for name, row in frames.mixes.items()]
-    alone = table_of(frames.single, {"layer": "layer", "": "series", score: summary})
-    return [alone, Table(["mix of all layers", "arm", score], mixes)]
-
-
-def draw(frames: Frames) -> Figure:
+def draw(alone: pd.DataFrame, mixes: Mapping[str, Mapping[str, Any]], score: str) -> Figure:
     """Score of each single layer with its interval, against the line and band of the learned mix."""
-    figure, axes = plots.single(3.2, str(LABELS["layer"]), frames.score)
-    states = frames.single["state"]
+    figure, axes = plots.single(3.2, str(LABELS["layer"]), score)
+    states = alone["state"]
     whole = states.nunique() == np.ptp(states) + 1  # else a line would skip some
-    plots.points(frames.single, axes, joined=bool(whole), looks=LOOKS)
-    entries = {name: how for name, how in LOOKS.items() if name in set(frames.single["series"])}
-    for place, (name, mix) in enumerate(frames.mixes.items()):
+    plots.points(alone, axes, joined=bool(whole), looks=LOOKS)
+    entries = {name: how for name, how in LOOKS.items() if name in set(alone["series"])}
+    for place, (name, mix) in enumerate(mixes.items()):
         entries[name] = Look(COLOURS[3 * place], "", LINES[place])
         axes.axhline(mix["mean"], color=COLOURS[3 * place], linestyle=LINES[place], zorder=1)
         if not pd.isna(mix["low"]):
             axes.axhspan(mix["low"], mix["high"], color=COLOURS[3 * place], alpha=0.15, linewidth=0, zorder=0)
-    plots.legend(figure, entries, f"mean and 95% interval, {plots.seeds_text(frames.single['n'])}")
+    plots.legend(figure, entries, f"mean and 95% interval, {plots.seeds_text(alone['n'])}")
     return figure
-
-
-ALT = "Score of each single layer against the learned mix of all"
-SECTION = Section("Layers", frames, tables, {"single_layers": draw}, ALT)

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 from reports.cells import named, table_of
 from reports.evidence.evidence import Evidence
 from reports.section import Section, Table
@@ -14,11 +12,7 @@ MOST = 20
 """Rows of trials; all are in `trials.csv`."""
 
 
-def frames(evidence: Evidence) -> Evidence:
-    return evidence
-
-
-def tables(evidence: Evidence) -> Sequence[Table]:
+def section(evidence: Evidence) -> Section:
     runs = evidence.loaded.study.runs
     opened = [
         [run.ended, run.test_scored, named((run.commit or "")[:10]), run.machine]
@@ -39,10 +33,10 @@ def tables(evidence: Evidence) -> Sequence[Table]:
         "error": "error",
     }
     without = f"{min(MOST, len(failed))} of {len(failed)} trials without a result."
-    return [
-        Table(["run ended", "trials that scored test", "commit", "machine"], opened, caption),
-        table_of(failed.head(MOST), cells, without),
-    ]
-
-
-SECTION = Section("Trials and the test split", frames, tables)
+    return Section(
+        "Trials and the test split",
+        [
+            Table(["run ended", "trials that scored test", "commit", "machine"], opened, caption),
+            table_of(failed.head(MOST), cells, without),
+        ],
+    )

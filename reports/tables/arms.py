@@ -16,8 +16,7 @@ from adalayers.comparisons import PlannedArm
 from adalayers.results.intervals import mean_interval
 from adalayers.results.study_file import RequestRecord
 from adalayers.tasks.metrics import bounds
-from reports.reading import factors as factoring
-from reports.reading.factors import Level, cell_names, column, in_order, level
+from reports.reading.factors import column, in_order, level, of_trials
 from reports.reading.frames import numbers, searched, texts
 
 KEYS = ("stage", "status", "arm", "seed", "trial_id")
@@ -91,9 +90,8 @@ def values(trials: pd.DataFrame, column: str) -> dict[str, dict[int, float]]:
 def arms(trials: pd.DataFrame, request: RequestRecord) -> pd.DataFrame:
     """A row per arm, in the request's order.
 
-    Columns: arm, role, aliases (text), fusion, `config/<factor>` of every factor, line (what the factors but the
-    first are called, those of the first where it is the only one), mix (NaN or "" where unknown), split, the
-    summary of the score on that split (mean, low, high, n), and that on validation (val_mean, ...).
+    Columns: arm, role, aliases (text), fusion, `config/<factor>` of every factor, mix (NaN or "" where unknown), split,
+    the summary of the score on that split (mean, low, high, n), and that on validation (val_mean, ...).
     """
     split = score_split(trials, request)
     scores, chosen = values(trials, f"{split}/{request.metric}"), values(trials, f"val/{request.metric}")
@@ -105,9 +103,8 @@ def arms(trials: pd.DataFrame, request: RequestRecord) -> pd.DataFrame:
         row |= summary(scores.get(arm.name, {}).values(), limits=bounds(request.metric))
         row |= summary(chosen.get(arm.name, {}).values(), "val_", bounds(request.metric))
         rows.append(row)
-    columns = ["arm", "role", "aliases", "fusion", *factor_columns(request), "line", "mix", "split"]
-    table = pd.DataFrame(rows, columns=[*columns, *_summary_names(""), *_summary_names("val_")])
-    return table.assign(line=cell_names(table, request.factors[1:] or request.factors))
+    columns = ["arm", "role", "aliases", "fusion", *factor_columns(request), "mix", "split"]
+    return pd.DataFrame(rows, columns=[*columns, *_summary_names(""), *_summary_names("val_")])
 
 
 def factor_columns(request: RequestRecord) -> list[str]:
@@ -138,24 +135,12 @@ def mix_by_arm(trials: pd.DataFrame, arm_table: pd.DataFrame) -> pd.DataFrame:
     return table
 
 
-def search(trials: pd.DataFrame, request: RequestRecord) -> pd.DataFrame:
-    """A row per completed or stopped trial of the search stage; one seed each.
-
-    Columns: trial_id, status, `config/<name>` of every factor and nuisance hyperparameter, score (best on
-    validation so far), epochs. Completed trials first, best first; a stopped trial's score is a lower bound on what it
-    would have reached, so the two never mix.
-    """
-    rows = best_first(trials, request)
-    cells = {
-        column(name): _cells(factoring.of_trials(rows, name), rows.index)
-        for name in dict.fromkeys((*(factor.name for factor in request.factors), *request.nuisance))
-    }
-    table = rows[["trial_id", "status"]].assign(**cells, score=rows["score"], epochs=numbers(rows, "epochs"))
-    return table.reset_index(drop=True)
-
-
 def best_first(trials: pd.DataFrame, request: RequestRecord) -> pd.DataFrame:
-    """Return the rows of the search's completed or stopped trials with their score, in the order of `search`."""
+    """Return the search's completed and stopped trials, one seed each, with their score (best on validation so far).
+
+    Completed trials first, best first; a stopped trial's score is a lower bound on what it would have reached, so the
+    two never mix.
+    """
     rows = searched(trials)
     rows = rows[rows["status"].isin(["completed", "stopped"])]
     rows = rows.assign(score=numbers(rows, f"val/{request.metric}"))
@@ -210,18 +195,11 @@ def _settings_of(rows: pd.DataFrame, arm: PlannedArm, request: RequestRecord) ->
     settings: dict[str, object] = {"fusion": next(filter(None, texts(rows, "fusion")), arm.fusion)}
     for factor in request.factors:
         planned = arm.fusion if factor.name == "fusion" else level(arm.config.get(factor.name))
-        seen = [value for value in factoring.of_trials(rows, factor.name) if value is not None]
+        seen = [value for value in of_trials(rows, factor.name) if value is not None]
         absent = factor.absent if factor.absent and arm.role == "core" else np.nan
         settings[column(factor.name)] = seen[0] if seen else absent if planned in (None, "") else planned
     settings["mix"] = next(filter(None, texts(rows, "config/mix")), str(arm.config.get("mix") or ""))
     return settings
-
-
-def _cells(values: Sequence[Level | None], index: pd.Index) -> pd.Series:
-    """Return levels as a column: of floats where all are numbers."""
-    if any(isinstance(value, str) for value in values):
-        return pd.Series(values, index=index, dtype=object)
-    return pd.Series([np.nan if value is None else value for value in values], index=index, dtype=float)
 
 
 def summary(

@@ -1,4 +1,4 @@
-"""Rows of `history.parquet` -> the step of convergence by trial and by arm.
+"""Rows of `history.parquet` -> the best validation score so far over steps, and the step of convergence, by arm.
 
 A row of history is an evaluation (it has `val/*`) or, in between, the mix weights alone.
 """
@@ -12,11 +12,17 @@ import numpy as np
 import pandas as pd
 
 from adalayers.results.study_file import RequestRecord
+from adalayers.tasks.metrics import bounds
 from reports.reading.frames import numbers
-from reports.tables.arms import confirmed
+from reports.tables.arms import confirmed, summary
 
 SHARE = 0.95
 """Convergence: the first step at `baseline + SHARE * (own best - baseline)`."""
+
+STEPS = 60
+"""Most steps of a curve."""
+
+CURVE_COLUMNS = ["arm", "step", "mean", "low", "high", "n"]
 
 
 @dataclass(frozen=True)
@@ -63,6 +69,25 @@ def best_so_far(
             scores = np.maximum.accumulate(curve[f"val/{metric}"].to_numpy())
             by_arm.setdefault(arm, {})[int(seed)] = curve["step"].to_numpy(), scores
     return BestSoFar(by_arm, baseline)
+
+
+def learning_curves(best: BestSoFar, request: RequestRecord) -> pd.DataFrame:
+    """A row per arm and step: mean best validation score so far over its n seeds, with its t interval.
+
+    The best so far is what a trial would hand over if it ended there, so one that stopped for want of
+    patience keeps its own, and the same seeds count at every step; a step counts from where all of an
+    arm's seeds have been evaluated. At most `STEPS`, evenly taken, are kept of a long history.
+    """
+    limits, rows = bounds(request.metric), []
+    for arm in (arm.name for arm in request.arms if arm.name in best.curves):
+        curves = best.curves[arm].values()
+        steps = np.unique(np.concatenate([own for own, _ in curves]))
+        steps = steps[steps >= max(own[0] for own, _ in curves)]
+        thinned = np.unique(np.linspace(0, len(steps) - 1, min(len(steps), STEPS)).round().astype(int))
+        for step in steps[thinned]:
+            values = [scores[np.searchsorted(own, step, side="right") - 1] for own, scores in curves]
+            rows.append({"arm": arm, "step": step, **summary(values, limits=limits)})
+    return pd.DataFrame(rows, columns=CURVE_COLUMNS)
 
 
 def convergence(best: BestSoFar, trials: pd.DataFrame, request: RequestRecord) -> pd.DataFrame:

@@ -12,10 +12,8 @@ from reports.tables.arms import best_arm, confirmed, is_learned, summaries, summ
 from reports.tables.mix import at_best, state, state_name, weight_columns
 from reports.words.labels import layer_name
 
-SHARES = {"mean": "relative", "low": "low", "high": "high"}
-"""Columns of a weight's mean and interval -> columns of `profile` that hold them times the number of states."""
 SINGLE_COLUMNS = ["state", "layer", "arm", "trained", "mean", "low", "high", "n"]
-PROFILE_COLUMNS = ["state", "layer", "depth", "relative", "low", "high", "n"]
+PROFILE_COLUMNS = ["state", "layer", "depth", "mean", "low", "high", "n"]
 
 
 def single_layers(
@@ -68,7 +66,7 @@ def profile(
     layers:   stream -> how many layers the backbone has in it; one that is not there has as many as were mixed
     state:    the number of the hidden state in its stream; depth: its place among the stream's layers,
               0 = embeddings, 1 = the last layer
-    relative: mean over n seeds of the weight times the number of states mixed: 1 is the uniform mix
+    mean:     over n seeds, of the weight times the number of states mixed: 1 is the uniform mix
     low, high: its t interval. Empty where the depth of a hidden state cannot be told.
     """
     rows = confirmed(trials)
@@ -82,5 +80,4 @@ def profile(
         total = layers.get(stream) or max(last for name, last in states if name == stream) or 1
         row = {"state": number, "layer": state_name(column), "depth": number / total}
         table.append(row | summary(weights[column] * len(columns), limits=(0.0, len(columns))))
-    weight_table = pd.DataFrame(table).rename(columns={"mean": "relative"})[PROFILE_COLUMNS]
-    return weight_table.dropna(subset=["relative"])
+    return pd.DataFrame(table)[PROFILE_COLUMNS].dropna(subset=["mean"])

@@ -3,37 +3,34 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
 from typing import Any
 
 import pandas as pd
 
-from adalayers.results.study_file import RequestRecord
+from adalayers.results.study_file import StudyFile
 from reports.reading.factors import column, level, levels, numeric
 from reports.reading.frames import numbers, records, searched
-from reports.reading.space import Domain
+from reports.reading.space import domains
 
 OUTER = 0.05
 """Share of a range, at either end, that counts as its edge."""
 
 
-def edges(
-    trials: pd.DataFrame, request: RequestRecord, space: Iterable[Domain], *, grid: bool, search: str = ""
-) -> list[dict[str, Any]]:
-    """Return name, value and end ("low" or "high") of what the best completed trial of a search has at an end.
+def edges(trials: pd.DataFrame, study: StudyFile) -> list[dict[str, Any]]:
+    """Return name, value and end ("low" or "high") of what the best completed trial of each search has at an end."""
+    return [edge for search in study.request.spaces or [""] for edge in _edges(trials, study, search)]
 
-    Of two values either is an end, a choice of names has none, and below a choice of 0 lies nothing.
 
-    search: its name, where there are several
-    grid: whether the search took the points of a grid: then the values tried are what has ends
-    """
-    rows = searched(trials)
+def _edges(trials: pd.DataFrame, study: StudyFile, search: str) -> list[dict[str, Any]]:
+    """Of two values either is an end, a choice of names has none, and below a choice of 0 lies nothing."""
+    request, rows = study.request, searched(trials)
+    grid = request.search == "grid"  # then the values tried are what has ends
     if search:
         rows = rows[rows["search"] == search]
     scores = numbers(rows[rows["status"] == "completed"], f"val/{request.metric}").dropna()
     best = records(rows.loc[[scores.idxmax()]])[0] if len(scores) else {}
     found = []
-    for domain in space:
+    for domain in domains(study, search):
         chosen = levels(rows[column(domain.name)]) if grid else domain.choices
         ends = numeric(levels(chosen)) if chosen else [domain.low, domain.high]
         value = level(best.get(column(domain.name)))

@@ -9,7 +9,8 @@ from scipy import stats
 
 from reports.evidence.evidence import Evidence
 from reports.reading.load import Loaded, load
-from reports.tables import curves, layers
+from reports.tables import convergence as curves
+from reports.tables import layers
 from reports.tables.convergence import BestSoFar
 from tests.helpers.made_layers import with_single_layers
 from tests.helpers.made_scores import request
@@ -85,11 +86,11 @@ def test_a_profile_is_relative_to_the_uniform_mix_by_depth_in_the_stream():
     # Three states of this arm: columns that only other arms have do not count.
     assert table["depth"].tolist() == [0, 0.5, 0.75]
     assert table["layer"].tolist() == ["embeddings", "layer 2", "layer 3"]
-    assert table["relative"].tolist() == pytest.approx([3 * 0.3, 3 * 0.7, 0])
+    assert table["mean"].tolist() == pytest.approx([3 * 0.3, 3 * 0.7, 0])
     assert set(table["n"]) == {2}
     assert layers.profile(trials, history.iloc[:0], {}, "a").empty
     of_two = mixed({"03": 0.25, "decoder_03": 0.75})
     table = layers.profile(*of_two, {"encoder": 12, "decoder": 6}, "a")
-    assert (table["depth"].tolist(), table["relative"].tolist()) == ([0.25, 0.5], [0.5, 1.5])
+    assert (table["depth"].tolist(), table["mean"].tolist()) == ([0.25, 0.5], [0.5, 1.5])
     assert table["layer"].tolist() == ["layer 3", "decoder layer 3"]
     assert layers.profile(*of_two, {}, "a")["depth"].tolist() == [1, 1]  # as many as were mixed
