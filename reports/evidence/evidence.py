@@ -308,7 +308,7 @@ class Evidence:
 
     @cached_property
     def variants(self) -> pd.DataFrame:
-        """A row per arm and way to score its trained models: by what share of their own score, on that split, it is off.
+        """A row per arm and way to score its trained models: by what share of their own score, on its split, it is off.
 
         Columns: arm, variant, split, and mean, low, high (95% t interval, not corrected) over n seeds. Models that have
         learned nothing, which score no more than a trivial one and the smallest effect, are left out.

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import json
-import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -42,19 +40,18 @@ def domains(study: StudyFile, search: str = "") -> list[Domain]:
 
 
 def read(name: str, distribution: Mapping[str, Any], role: str = "searched") -> Domain | None:
-    """Return the domain that Optuna's JSON of a distribution describes, or None where it describes none."""
-    # Optuna costs two seconds to import: only where there is something to read.
-    from optuna.distributions import CategoricalDistribution, json_to_distribution
-
-    try:
-        parsed = json_to_distribution(json.dumps(distribution))
-    except (ValueError, KeyError, TypeError):
-        return None
-    if isinstance(parsed, CategoricalDistribution):
-        choices = tuple(str(choice) for choice in parsed.choices)
-        return Domain(name, role, choices=choices) if len(choices) > 1 else None
-    low, high = float(getattr(parsed, "low", math.nan)), float(getattr(parsed, "high", math.nan))
-    return Domain(name, role, low, high, log=bool(getattr(parsed, "log", False))) if low < high else None
+    """Return the domain that Optuna's JSON of a distribution describes; None where there is nothing to choose."""
+    attributes = distribution.get("attributes", {})
+    low, high = (float(attributes.get(end, 0.0)) for end in ("low", "high"))
+    domain = Domain(
+        name,
+        role,
+        low,
+        high,
+        log=bool(attributes.get("log")),
+        choices=tuple(map(str, attributes.get("choices", ()))),
+    )
+    return domain if len(domain.choices) > 1 or low < high else None
 
 
 def describe(domain: Domain) -> str:

@@ -1,13 +1,12 @@
 """Hyperparameter importances by PED-ANOVA, Optuna's evaluator, with their spread over resampled trials.
 
-Completed trials of the search alone: a stopped trial's score is no score. Optuna is imported only where
-there is something to evaluate: it costs two seconds.
+Completed trials of the search alone: a stopped trial's score is no score.
 """
 
 from __future__ import annotations
 
 import warnings
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -15,13 +14,12 @@ import pandas as pd
 
 from adalayers.comparisons import IMPORTANCES_FROM
 from adalayers.results.study_file import RequestRecord
-from reports.reading.frames import numbers
+from reports.reading.frames import numbers, records
 from reports.reading.space import Domain, as_choice
 from reports.tables.arms import best_first
 
 if TYPE_CHECKING:
     from optuna import Study
-    from optuna.storages import BaseStorage
 
 MAX_TRIALS = 1000
 """Completed trials that are looked at: more would take minutes, and change little."""
@@ -64,14 +62,30 @@ def importances(points: pd.DataFrame, space: Sequence[Domain]) -> pd.DataFrame:
     done = points[points["status"] == "completed"].reset_index(drop=True)
     if len(done) < IMPORTANCES_FROM or len(space) < 2 or done["score"].nunique() < 2:
         return pd.DataFrame(columns=IMPORTANCE_COLUMNS)
-    rng = np.random.default_rng(SEED)
-    trials = _trials(done, space)
-    drawn = [rng.integers(len(trials), size=len(trials)) for _ in range(RESAMPLES)]
-    whole, *spread = (_shares([trials[i] for i in draw], space) for draw in (range(len(trials)), *drawn))
+    # Optuna costs two seconds to import: only where there is something to evaluate.
+    from optuna.importance import PedAnovaImportanceEvaluator, get_param_importances
+
+    study, rng = _new_study(), np.random.default_rng(SEED)
+    study.add_trials(_trials(done, space))
+    trials = study.get_trials(deepcopy=False)
+    evaluator = PedAnovaImportanceEvaluator(target_quantile=target_share(len(trials)))
+    names = [domain.name for domain in space]
+
+    def shares(drawn: Iterable[int]) -> list[float]:
+        own = [trials[i] for i in drawn]
+        # In place of adding them, which would copy each: nine tenths of the time.
+        study.get_trials = lambda *_, **__: own  # type: ignore[method-assign]
+        found = get_param_importances(study, evaluator=evaluator, params=names)
+        return [found[name] for name in names]
+
+    with warnings.catch_warnings():
+        # A resample whose best trials all tie with the rest: Optuna warns, and all are equally important.
+        warnings.filterwarnings("ignore", message=".*importances will be equal")
+        whole = shares(range(len(trials)))
+        spread = [shares(rng.integers(len(trials), size=len(trials))) for _ in range(RESAMPLES)]
     low, high = np.percentile(spread, [5, 95], axis=0)
     table = pd.DataFrame([(domain.name, domain.role) for domain in space], columns=["name", "role"])
-    shares = {"importance": whole, "low": low, "high": high}
-    table = table.assign(**shares, n=len(done))
+    table = table.assign(importance=whole, low=low, high=high, n=len(done))
     return table.sort_values("importance", ascending=False, kind="stable").reset_index(drop=True)
 
 
@@ -92,42 +106,16 @@ def _trials(done: pd.DataFrame, space: Sequence[Domain]) -> list[Any]:
         else:
             low, high = min(domain.low, done[domain.name].min()), max(domain.high, done[domain.name].max())
             kinds[domain.name] = distributions.FloatDistribution(float(low), float(high), log=domain.log)
-    study = _new_study()
-    for row, score in zip(done[[*kinds]].to_dict("records"), done["score"], strict=True):
-        parameters = {str(name): value for name, value in row.items()}
-        study.add_trial(create_trial(params=parameters, distributions=kinds, value=float(score)))
-    return study.get_trials(deepcopy=False)
+    rows = zip(records(done[[*kinds]]), done["score"], strict=True)
+    return [create_trial(params=row, distributions=kinds, value=float(score)) for row, score in rows]
 
 
-def _new_study(storage: BaseStorage | None = None) -> Study:
+def _new_study() -> Study:
     """Return an empty study, without Optuna's line on it."""
     import optuna
 
     before = optuna.logging.get_verbosity()
     optuna.logging.set_verbosity(optuna.logging.WARNING)
-    try:
-        return optuna.create_study(storage=storage, direction="maximize")
-    finally:
-        optuna.logging.set_verbosity(before)
-
-
-def _shares(trials: list[Any], space: Sequence[Domain]) -> np.ndarray:
-    """Return the importance of each hyperparameter, [hyperparameters]; equal ones where the scores show nothing."""
-    import optuna
-    from optuna.importance import PedAnovaImportanceEvaluator, get_param_importances
-
-    class StudyOfTrials(optuna.Study):
-        """A study of these very trials: adding them to one would copy each, nine tenths of the time."""
-
-        def get_trials(self, deepcopy: bool = True, states: Any = None) -> list[Any]:
-            return trials
-
-    storage = optuna.storages.InMemoryStorage()
-    study = StudyOfTrials(_new_study(storage).study_name, storage)
-    names = [domain.name for domain in space]
-    with warnings.catch_warnings():
-        # A resample whose best trials all tie with the rest: Optuna warns, and all are equally important.
-        warnings.filterwarnings("ignore", message=".*importances will be equal")
-        evaluator = PedAnovaImportanceEvaluator(target_quantile=target_share(len(trials)))
-        shares = get_param_importances(study, evaluator=evaluator, params=names)
-    return np.array([shares[name] for name in names], dtype=float)
+    study = optuna.create_study(direction="maximize")
+    optuna.logging.set_verbosity(before)
+    return study
