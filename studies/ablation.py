@@ -18,7 +18,6 @@ The method:
     otherwise than the thesis (its baseline: a uniform mix, and projections not trained).
 """
 
-import sys
 from collections.abc import Sequence
 
 from adalayers.command.main import main
@@ -110,4 +109,4 @@ STUDY = Study(
 )
 
 if __name__ == "__main__":
-    sys.exit(main(STUDY))
+    raise SystemExit(main(STUDY))

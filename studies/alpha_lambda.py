@@ -21,7 +21,6 @@ One axis:
 """
 
 import math
-import sys
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -112,4 +111,4 @@ STUDY = Study(
 )
 
 if __name__ == "__main__":
-    sys.exit(main(STUDY))
+    raise SystemExit(main(STUDY))

@@ -22,8 +22,6 @@ The control for pretraining:
     same ones (seed 0: one draw of many). What is learned from it, no pretraining gave.
 """
 
-import sys
-
 from adalayers.command.main import main
 from adalayers.study import LAST, UNIFORM, Arm, Defaults, Design, Setting, Study
 
@@ -41,4 +39,4 @@ STUDY = Study(
 )
 
 if __name__ == "__main__":
-    sys.exit(main(STUDY))
+    raise SystemExit(main(STUDY))

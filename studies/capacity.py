@@ -20,7 +20,6 @@ The model:
 """
 
 import functools
-import sys
 from dataclasses import replace
 
 from adalayers.command.main import main
@@ -52,4 +51,4 @@ STUDY = Study(
 )
 
 if __name__ == "__main__":
-    sys.exit(main(STUDY))
+    raise SystemExit(main(STUDY))

@@ -18,7 +18,6 @@ The cutoff:
     model is cut and scored.
 """
 
-import sys
 from dataclasses import replace
 
 from adalayers.command.main import main
@@ -66,4 +65,4 @@ STUDY = Study(
 )
 
 if __name__ == "__main__":
-    sys.exit(main(STUDY))
+    raise SystemExit(main(STUDY))

@@ -32,7 +32,6 @@ What a decoder behind an encoder can know:
     score beyond the encoder's own is what the decoder adds.
 """
 
-import sys
 from collections.abc import Sequence
 from typing import Any
 
@@ -136,4 +135,4 @@ STUDY = Study(
 )
 
 if __name__ == "__main__":
-    sys.exit(main(STUDY))
+    raise SystemExit(main(STUDY))

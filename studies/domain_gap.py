@@ -20,8 +20,6 @@ Distance:
     datasets are compared with each other on the page over all cases, `report.md` one folder up.
 """
 
-import sys
-
 from adalayers.command.main import main
 from adalayers.study import LAST, Arm, Defaults, Design, Flag, Setting, Study
 
@@ -57,4 +55,4 @@ STUDY = Study(
 )
 
 if __name__ == "__main__":
-    sys.exit(main(STUDY))
+    raise SystemExit(main(STUDY))

@@ -20,7 +20,6 @@ The methods:
 """
 
 import math
-import sys
 from collections.abc import Sequence
 from typing import Any, Final
 
@@ -175,4 +174,4 @@ STUDY = Study(
 )
 
 if __name__ == "__main__":
-    sys.exit(main(STUDY))
+    raise SystemExit(main(STUDY))

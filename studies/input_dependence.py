@@ -19,7 +19,6 @@ The mixes:
     All start as equal weights.
 """
 
-import sys
 from collections.abc import Sequence
 
 from adalayers.command.main import main
@@ -72,4 +71,4 @@ STUDY = Study(
 )
 
 if __name__ == "__main__":
-    sys.exit(main(STUDY))
+    raise SystemExit(main(STUDY))

@@ -20,7 +20,6 @@ The spans:
 """
 
 import itertools
-import sys
 
 from adalayers.command.main import main
 from adalayers.states import Settings
@@ -64,4 +63,4 @@ STUDY = Study(
 )
 
 if __name__ == "__main__":
-    sys.exit(main(STUDY))
+    raise SystemExit(main(STUDY))

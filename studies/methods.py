@@ -21,7 +21,6 @@ The methods:
     Mohebbi and Rajaee read Houlsby et al., whose own has two and trains the norms.
 """
 
-import sys
 from collections.abc import Sequence
 
 from adalayers.command.main import main
@@ -177,4 +176,4 @@ STUDY = Study(
 )
 
 if __name__ == "__main__":
-    sys.exit(main(STUDY))
+    raise SystemExit(main(STUDY))

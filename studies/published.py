@@ -27,7 +27,6 @@ Not reproduced:
 """
 
 import itertools
-import sys
 from collections.abc import Sequence
 from dataclasses import replace
 
@@ -117,4 +116,4 @@ STUDY = Study(
 )
 
 if __name__ == "__main__":
-    sys.exit(main(STUDY))
+    raise SystemExit(main(STUDY))

@@ -17,7 +17,6 @@ The arms:
     to all.
 """
 
-import sys
 from collections.abc import Mapping
 
 from adalayers.command.main import main
@@ -80,4 +79,4 @@ STUDY = Study(
 )
 
 if __name__ == "__main__":
-    sys.exit(main(STUDY))
+    raise SystemExit(main(STUDY))

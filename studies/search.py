@@ -17,8 +17,6 @@ The search:
     searched together, on one seed; the best is then confirmed on seeds of its own.
 """
 
-import sys
-
 from adalayers.command.main import main
 from adalayers.states import Settings
 from adalayers.study import FACTORS, LAST, UNIFORM, Arm, Defaults, Design, Factor, Page, Setting, Study
@@ -64,4 +62,4 @@ STUDY = Study(
 )
 
 if __name__ == "__main__":
-    sys.exit(main(STUDY))
+    raise SystemExit(main(STUDY))

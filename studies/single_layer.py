@@ -19,7 +19,6 @@ The arms:
 """
 
 import functools
-import sys
 from collections.abc import Sequence
 from typing import Any
 
@@ -85,4 +84,4 @@ STUDY = Study(
 )
 
 if __name__ == "__main__":
-    sys.exit(main(STUDY))
+    raise SystemExit(main(STUDY))

@@ -19,7 +19,6 @@ The model:
 """
 
 import functools
-import sys
 
 from adalayers.command.main import main
 from adalayers.comparisons import planned_comparisons
@@ -76,4 +75,4 @@ STUDY = Study(
 )
 
 if __name__ == "__main__":
-    sys.exit(main(STUDY))
+    raise SystemExit(main(STUDY))

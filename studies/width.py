@@ -15,7 +15,6 @@ The arms:
     added up with learned weights as there: its parameters are the mix's, and all that it reads is one layer.
 """
 
-import sys
 from collections.abc import Sequence
 
 from adalayers.command.main import main
@@ -70,4 +69,4 @@ STUDY = Study(
 )
 
 if __name__ == "__main__":
-    sys.exit(main(STUDY))
+    raise SystemExit(main(STUDY))
