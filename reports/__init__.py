@@ -8,7 +8,7 @@
     plots     tidy frames -> figures
     sections  one file per section of details.md: its tables and figures
     page      report.md and details.md; the cover over several folders; the index of a results root
-    write     puts it on disk: report.md, details.md, claims.json, contrasts.json, figures/, index.md
+    write     puts it on disk: report.md, details.md, claims.json, contrasts.json, figures/
 
 Each package imports those above it in this list alone. Nothing here imports torch, ray, transformers, mlflow or
 datasets, and nothing needs the network. Importing this package imports none of them: a command that only
@@ -21,6 +21,8 @@ from collections.abc import Collection, Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from adalayers.errors import BadInput
+
 if TYPE_CHECKING:
     from adalayers.storage.folder import Folder
 
@@ -28,10 +30,25 @@ __all__ = ["check", "undecided_arms", "write_cover", "write_report"]
 
 
 def check() -> None:
-    """Raise `BadInput` where no figure can be drawn here, and so no page."""
-    from reports.ready import require_figures
+    """Draw a figure of a word and keep nothing: asked before a study whose end its pages are.
 
-    require_figures()
+    Raises:
+        BadInput: It cannot be drawn.
+    """
+    try:
+        from reports import plots as style
+        from reports.write import images
+
+        with style.own_style():
+            figure = style.new_figure(1.0)
+            figure.add_subplot().set_title("word")
+        images(figure)
+    except Exception as error:  # of many kinds: matplotlib reads files and fonts of the user's
+        why = f"{type(error).__name__}: {' '.join(str(error).split())[:300]}"
+        raise BadInput(
+            f"wanted to draw figures, which fails here ({why}); mend Matplotlib's installation, or the matplotlibrc "
+            "of the current folder or of yours"
+        ) from error
 
 
 def write_report(folder: Folder | str | Path) -> str:

@@ -1,7 +1,6 @@
 """`adalayers report <folder>...`: rebuild report, claims and figures from the files of a results folder.
 
-A folder above several studies rebuilds each below it, the cover of every study with folders of its own, and
-an index of them all, index.md.
+A folder above several studies rebuilds each below it, and the cover of every study with folders of its own.
 """
 
 from __future__ import annotations
@@ -51,7 +50,7 @@ def main(arguments: Sequence[str] | None = None, program: str = "python -m repor
 
 
 def rebuild(folder: str, *, html: bool = False) -> tuple[list[str], list[BadInput]]:
-    """Rebuild every report at or below `folder`; returns the paths written, covers and index last.
+    """Rebuild every report at or below `folder`; returns the paths written, covers last.
 
     Also returns what was wrong with studies that cannot be read: they do not keep others from their reports.
     """
@@ -59,10 +58,9 @@ def rebuild(folder: str, *, html: bool = False) -> tuple[list[str], list[BadInpu
     from adalayers.results.files import REPORT
     from adalayers.results.frames import find_studies
     from adalayers.storage.folder import Folder
-    from reports.write import build, write_cover, write_html, write_index
+    from reports.write import build, write_cover, write_html
 
-    root = Folder(folder)
-    studies = find_studies(root)
+    studies = find_studies(Folder(folder))
     check()
     built: list[Evidence] = []
     written, errors = [], []
@@ -72,14 +70,11 @@ def rebuild(folder: str, *, html: bool = False) -> tuple[list[str], list[BadInpu
             written += [f"{study.uri}/{REPORT}", *([write_html(study)] if html else [])]
         except BadInput as error:
             errors.append(error)
-    if studies[0].address == root.address:
-        return written, errors
     above: dict[str, list[Folder]] = {}
     for study in studies:
         above.setdefault(study.parent().address, []).append(study)
-    covers = {parent: below for parent, below in above.items() if len(below) > 1}
-    written += [write_cover(parent, below, built) for parent, below in covers.items()]
-    return [*written, write_index(root, studies, [Folder(parent) for parent in covers])], errors
+    covers = [write_cover(parent, below, built) for parent, below in above.items() if len(below) > 1]
+    return [*written, *covers], errors
 
 
 if __name__ == "__main__":

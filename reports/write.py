@@ -5,7 +5,7 @@ from __future__ import annotations
 import io
 import os
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from pathlib import Path
 
 import numpy as np
@@ -22,13 +22,11 @@ from reports.evidence.evidence import Evidence
 from reports.page.cover import Cover
 from reports.page.details import Details
 from reports.page.html import as_html
-from reports.page.index import Line, index
 from reports.page.study_page import StudyPage
 from reports.reading.load import load
 from reports.section import DETAILS, FIGURES
 
 CONTRASTS = "contrasts.json"
-INDEX = "index.md"
 HTML = "report.html"
 DPI = 110
 DECIMALS = re.compile(rb"(\d\.\d\d)\d+")
@@ -106,26 +104,6 @@ def _cases(
             continue
         cases.append(Case(_link(root, directory), evidence))
     return cases, problems
-
-
-def write_index(root: Folder | str | Path, folders: Sequence[Folder], covers: Sequence[Folder]) -> str:
-    """Write `<root>/index.md` over all results folders below it; returns its path (or URI).
-
-    folders: those that hold a study, whether or not they can be read; covers: folders with a cover page.
-    """
-    directory = _folder(root)
-    lines = []
-    for folder in folders:
-        link = _link(directory, folder)
-        try:
-            loaded = load(folder)
-            claims = folder.read_json(CLAIMS) if folder.exists(CLAIMS) else []
-            lines.append(Line(link, loaded.study, claims))
-        except (BadInput, ValueError) as error:
-            lines.append(Line(link, problem=str(error).splitlines()[0]))
-    page = index(lines, [_link(directory, cover) for cover in covers])
-    directory.write_bytes(INDEX, page.encode(errors="replace"))
-    return f"{directory.uri}/{INDEX}"
 
 
 def _folder(folder: Folder | str | Path) -> Folder:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -11,15 +12,17 @@ import pandas as pd
 from matplotlib.figure import Figure
 
 from adalayers.results.interim_analyses import EXTENSIONS, PLANNED
+from adalayers.results.study_file import StudyFile
 from reports import names
 from reports.evidence.across import DIFFERENCE, MEAN, SCORE, Across, Case, across, run_alike
 from reports.page.cases import correlations, distances, draw_distances, draw_profiles
 from reports.page.finding import finding
-from reports.page.index import ASIDE, state
 from reports.reading.frames import records
 from reports.render import render
 from reports.words.labels import short
 
+ASIDE = re.compile(r"\.\d{8}-\d{6}$")
+"""How `--fresh` renames the study it sets aside: by the time."""
 TITLES = {
     MEAN: "effect, averaged over cases",
     DIFFERENCE: "effect, against that in another case",
@@ -114,3 +117,11 @@ class Cover:
                 kind = f"{title} ({short(claim.metric)})"
                 about = {"cases": claim.cases, "claim": claim, "words": names.VERDICTS[claim.told]}
                 yield {"kind": kind, "name": name, **about}
+
+
+def state(study: StudyFile) -> str:
+    """Return how a study ended, and what makes it less than a finished one."""
+    remarks = [study.runs.state or "state not stated"]
+    remarks += ["smoke run"] if study.runs.smoke else []
+    remarks += ["uncommitted changes"] if study.environment.git.dirty else []
+    return ", ".join(remarks)
