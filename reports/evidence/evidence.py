@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from statistics import fmean
-from typing import Any
+from typing import Any, TypeVar
 
 import pandas as pd
 
@@ -30,6 +30,7 @@ from reports.tables import errors as predicted
 from reports.tables.convergence import BestSoFar
 from reports.words.labels import SPLITS, AxisLabel, label
 
+T = TypeVar("T")
 EVALUATION_COLUMNS = ["trial_id", "split", "variant", "metric", "value"]
 
 
@@ -57,14 +58,9 @@ class Evidence:
         return self.loaded.trials
 
     @cached_property
-    def _computed(self) -> dict[str, Any]:
+    def computed(self) -> dict[Callable[[Evidence], Any], Any]:
+        """What functions under `once` made of this evidence."""
         return {}
-
-    def once(self, name: str, compute: Callable[[Evidence], Any]) -> Any:
-        """Return what `compute` makes of this evidence, once per name: both pages ask for it."""
-        if name not in self._computed:
-            self._computed[name] = compute(self)
-        return self._computed[name]
 
     # Scores and claims
 
@@ -135,7 +131,8 @@ class Evidence:
         return omnibus.omnibus(self.request, self.scores, self.split, self.analyses)
 
     @cached_property
-    def _examples(self) -> tuple[dict[claiming.Key, resampling.Variance], list[str]]:
+    def resampled(self) -> tuple[dict[claiming.Key, resampling.Variance], list[str]]:
+        """Key of a claim -> its variances over draws of test examples; and why claims lack them."""
         found, notes = resampling.example_variances(
             self.loaded.predictions,
             self.trials,
@@ -157,7 +154,7 @@ class Evidence:
     @property
     def without_shared(self) -> dict[claiming.Key, float]:
         """Key of a claim -> its difference without the examples that also stand in train, where that can be had."""
-        return {key: found.without for key, found in self._examples[0].items() if self._shared}
+        return {key: found.without for key, found in self.resampled[0].items() if self._shared}
 
     @cached_property
     def spread(self) -> float | None:
@@ -182,19 +179,7 @@ class Evidence:
     @property
     def without_examples(self) -> list[str]:
         """Why claims lack the interval over test examples."""
-        return self._examples[1]
-
-    @property
-    def widths_by_block(self) -> list[tuple[claiming.Claim, float, int]]:
-        """Primary comparisons, how much blocks of examples widen their error over examples, and how many there are."""
-        if not self.per_word:
-            return []  # only of sentences neighbours are of one document
-        found = [(claim, self._examples[0].get(claim.key)) for claim in self.planned]
-        return [
-            (claim, math.sqrt(variance.blocks[0] / variance.mean), variance.blocks[1])
-            for claim, variance in found
-            if variance and variance.blocks and variance.mean
-        ]
+        return self.resampled[1]
 
     @cached_property
     def example_variances(self) -> dict[claiming.Key, float]:
@@ -203,7 +188,7 @@ class Evidence:
         of_best = {claim.key for claim in self.over_seeds if claim.arms & searched}
         # On validation a search chose its best on these very examples.
         left_out = of_best if self.split == "val" else set()
-        return {key: found.mean for key, found in self._examples[0].items() if key not in left_out}
+        return {key: found.mean for key, found in self.resampled[0].items() if key not in left_out}
 
     @cached_property
     def claims(self) -> list[claiming.Claim]:
@@ -294,9 +279,14 @@ class Evidence:
         return self.core.assign(entropy=self.core["arm"].map(entropy))
 
     @cached_property
+    def learned(self) -> list[str]:
+        """The arms that learn their mix."""
+        return tables.learning_arms(self.trials, self.request)
+
+    @cached_property
     def learned_arm(self) -> str | None:
-        """The best of the arms that learn their mix, on validation."""
-        return layers.best_learned_arm(self.arms)
+        """The best of `learned`, on validation."""
+        return tables.best_arm(self.arms[self.arms["arm"].isin(self.learned)])
 
     @cached_property
     def profile(self) -> pd.DataFrame:
@@ -348,3 +338,15 @@ class Evidence:
         """Return the row of `tables.arms` of an arm."""
         rows = records(self.arms[self.arms["arm"] == arm])
         return rows[0] if rows else None
+
+
+def once(compute: Callable[[Evidence], T]) -> Callable[[Evidence], T]:
+    """Decorator: compute what is made of evidence once, for both pages ask for it."""
+
+    def computed(evidence: Evidence) -> T:
+        if compute not in evidence.computed:
+            evidence.computed[compute] = compute(evidence)
+        found: T = evidence.computed[compute]
+        return found
+
+    return computed

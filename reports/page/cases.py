@@ -11,17 +11,15 @@ from matplotlib.figure import Figure
 from scipy import stats
 
 from adalayers.results.measures import measured
-from reports.evidence.evidence import Evidence
+from reports.evidence.across import Case
 from reports.page.finding import share_of_the_way
 from reports.plots import legend, looks_of, panels, points, single, styled
 
-Named = Sequence[tuple[str, Evidence]]
-"""Name of a case -> what is known of it."""
 MIN_CASES = 5
 """Fewest cases of a rank correlation: four in a perfect order still have a p value of 0.08."""
 
 
-def distances(cases: Named) -> pd.DataFrame:
+def distances(cases: Sequence[Case]) -> pd.DataFrame:
     """Return how far each case's data lies from the reference, and how well it is learned.
 
     A row per case and measure of a distance: series (the case), backbone, reference, the fields of `Measured`, but
@@ -29,7 +27,8 @@ def distances(cases: Named) -> pd.DataFrame:
     n: how much of the way from the trivial model's score to a perfect one its control goes, one scale for all metrics.
     """
     rows = []
-    for name, evidence in cases:
+    for case in cases:
+        evidence = case.evidence
         environment, metric = evidence.environment, evidence.request.metric
         trivial, score = (
             environment.dataset.baseline.get(evidence.split),
@@ -39,7 +38,7 @@ def distances(cases: Named) -> pd.DataFrame:
             end: None if score is None else share_of_the_way(score[end], trivial, metric)
             for end in ("mean", "low", "high")
         }
-        about = {"series": name, "backbone": environment.backbone.name, "n": score["n"] if score else 0}
+        about = {"series": case.name, "backbone": environment.backbone.name, "n": score["n"] if score else 0}
         about["reference"] = evidence.request.own.get("reference_dataset")
         for measure in measured(evidence.loaded.folder).values():
             if measure.distance:
@@ -83,12 +82,12 @@ def draw_distances(rows: pd.DataFrame) -> Figure | None:
 
 
 @styled
-def draw_profiles(cases: Named) -> Figure | None:
+def draw_profiles(cases: Sequence[Case]) -> Figure | None:
     """Mix weights over relative depth, a line per case, 1 being the uniform mix."""
     profiles = [
-        evidence.profile.assign(series=name, x=evidence.profile["depth"])
-        for name, evidence in cases
-        if len(evidence.profile)
+        case.evidence.profile.assign(series=case.name, x=case.evidence.profile["depth"])
+        for case in cases
+        if len(case.evidence.profile)
     ]
     if not profiles:
         return None

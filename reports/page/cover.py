@@ -60,14 +60,14 @@ class Cover:
         alike, _ = run_alike(self.current)
         known = ((*case.trained_on, case.name) for case in reversed(alike))
         own = {(backbone, data or name): name for backbone, data, name in known}.values()
-        return distances([(case.name, case.evidence) for case in self.cases if case.name in own])
+        return distances([case for case in self.cases if case.name in own])
 
     @cached_property
     def figures(self) -> Mapping[str, Figure]:
         """The figures: file name without ending -> figure."""
         drawn = {
             "distances": draw_distances(self.distances) if len(self.distances) else None,
-            "layer_profiles": draw_profiles([(case.name, case.evidence) for case in self.cases]),
+            "layer_profiles": draw_profiles(self.cases),
         }
         return {name: figure for name, figure in drawn.items() if figure is not None}
 

@@ -9,7 +9,7 @@ from functools import cached_property
 
 from matplotlib.figure import Figure
 
-from reports.evidence.evidence import Evidence
+from reports.evidence.evidence import Evidence, once
 from reports.page.limits import limits
 from reports.plots import styled
 from reports.render import render
@@ -73,5 +73,5 @@ class Details:
 def section_of(evidence: Evidence, name: str) -> Section | None:
     """Return what a module of `reports.sections` shows of a study; None where it does not apply."""
     module = importlib.import_module(f"..sections.{name}", __package__)
-    section: Section | None = evidence.once(f"section {name}", module.section)
+    section: Section | None = once(module.section)(evidence)
     return section

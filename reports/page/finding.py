@@ -18,7 +18,7 @@ from adalayers.results.study_file import DatasetRecord, RequestRecord
 from adalayers.tasks.metrics import bounds, smallest_effect
 from reports import names
 from reports.evidence.claims import Claim
-from reports.evidence.evidence import Evidence
+from reports.evidence.evidence import Evidence, once
 from reports.evidence.holm import BETTER, OPEN, WORSE
 from reports.evidence.omnibus import MATTERS
 from reports.reading.factors import short
@@ -171,12 +171,8 @@ class Finding:
         return phrases
 
 
+@once
 def finding(evidence: Evidence) -> Finding:
-    found: Finding = evidence.once("finding", _finding)
-    return found
-
-
-def _finding(evidence: Evidence) -> Finding:
     request = evidence.request
     planned = evidence.planned
     arms = [claim for claim in planned if names.sides(claim, request)]
@@ -187,7 +183,6 @@ def _finding(evidence: Evidence) -> Finding:
         if claim not in arms:
             factor = next(item for item in request.factors if item.name == claim.changes[0].factor)
             factors.setdefault(short(factor), []).append(found_of(claim, evidence))
-    learns = request.control in tables.learning_arms(evidence.trials, request)
     return Finding(
         request=request,
         score=f"{evidence.split_name} {labels.short(request.metric)}",
@@ -200,7 +195,7 @@ def _finding(evidence: Evidence) -> Finding:
         nothing=tuple(names.arm(arm, request) for arm in evidence.learned_nothing),
         arms=len(evidence.scores),
         uniform=stayed_uniform(evidence),
-        learned=learns,
+        learned=request.control in evidence.learned,
         headline=tuple(headline),
         wholes=tuple(_wholes(evidence)),
         factors={name: tuple(own) for name, own in factors.items()},
@@ -282,11 +277,11 @@ def _with_entropy(evidence: Evidence) -> float | None:
 
 def stayed_uniform(evidence: Evidence) -> bool:
     """Whether the control learns its mix, and that mix is the uniform one but in name."""
-    row, states = evidence.row_of(evidence.request.control), evidence.environment.hidden_states
-    if not row or not tables.is_learned(str(row["mix"]), str(row["fusion"])) or len(states) < 2:
+    control, states = evidence.request.control, evidence.environment.hidden_states
+    if control not in evidence.learned or len(states) < 2:
         return False
     rows = tables.confirmed(evidence.trials)
-    entropy = float(numbers(rows[rows["arm"] == evidence.request.control], "mix/entropy").mean())
+    entropy = float(numbers(rows[rows["arm"] == control], "mix/entropy").mean())
     return entropy >= UNIFORM_SHARE * math.log(len(states))
 
 

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from statistics import fmean, median
 from typing import Any
 
@@ -19,7 +18,7 @@ from adalayers.results.other_studies import UNCOMMITTED
 from adalayers.results.trial_row import TAKEN_COMMIT, TAKEN_FROM
 from reports import names
 from reports.evidence.claims import Claim, differences
-from reports.evidence.evidence import Evidence
+from reports.evidence.evidence import Evidence, once
 from reports.evidence.planning import chance, resolution
 from reports.evidence.resampling import NEIGHBOURS
 from reports.page.finding import finding, majority, under_trained
@@ -49,23 +48,11 @@ UNEQUAL = 1.2
 Rows = Mapping[str, Any]
 
 
-@dataclass(frozen=True)
-class Limit:
-    """A rule that applies, and what its sentence says."""
-
-    name: str
-    rows: Rows
-
-
-def limits(evidence: Evidence) -> list[Limit]:
-    """Return all that limits the findings, what matters most first."""
-    found: list[Limit] = evidence.once("limits", _limits)
-    return found
-
-
-def _limits(evidence: Evidence) -> list[Limit]:
+@once
+def limits(evidence: Evidence) -> list[tuple[str, Rows]]:
+    """Return the rules that apply, what matters most first, each with what its sentence says."""
     found = [(rule.__name__, rule(evidence)) for rule in RULES]
-    return [Limit(name, rows) for name, rows in found if rows is not None]
+    return [(name, rows) for name, rows in found if rows is not None]
 
 
 def _named(claims: Sequence[Claim], evidence: Evidence) -> list[str]:
@@ -233,7 +220,14 @@ def heavy(evidence: Evidence) -> Rows | None:
 
 def documents(evidence: Evidence) -> Rows | None:
     """Neighbouring sentences, as of one document, are right and wrong together."""
-    ratios = evidence.widths_by_block
+    # Only of sentences neighbours are of one document.
+    variances = evidence.resampled[0] if evidence.per_word else {}
+    drawn = [(claim, variances[claim.key]) for claim in evidence.planned if claim.key in variances]
+    ratios = [
+        (claim, math.sqrt(variance.blocks[0] / variance.mean), variance.blocks[1])
+        for claim, variance in drawn
+        if variance.blocks and variance.mean
+    ]
     wider = [
         (claim, ratio)
         for claim, ratio, blocks in ratios

@@ -14,7 +14,6 @@ from reports.cells import INTERVAL, named, summary, table_of
 from reports.evidence.evidence import Evidence
 from reports.plots import COLOURS, LINES, Look
 from reports.section import Section, Table
-from reports.tables.arms import is_learned
 from reports.tables.layers import single_layers
 from reports.words.labels import LABELS
 
@@ -25,16 +24,14 @@ LOOKS = {
 
 
 def section(evidence: Evidence) -> Section | None:
-    alone = single_layers(
-        evidence.trials, evidence.environment.hidden_states, evidence.request.metric, evidence.split
-    ).dropna(subset=["mean"])
+    request = evidence.request
+    alone = single_layers(evidence.arms, request, evidence.environment.hidden_states)
     if alone.empty:
         return None
     # Of a study of single layers the control is the mix that they are compared with.
-    control, mixes = evidence.row_of(evidence.request.control), dict[str, Any]()
-    learned = control if control and is_learned(control["mix"], control["fusion"]) else None
-    mixes["learned mix"] = learned or evidence.row_of(evidence.learned_arm)
-    for arm in evidence.request.arms:
+    learned = request.control if request.control in evidence.learned else evidence.learned_arm
+    mixes = {"learned mix": evidence.row_of(learned)}
+    for arm in request.arms:
         if arm.config.get("train_projections") is False and arm.config.get("mix", "learned") == "learned":
             mixes.setdefault("learned mix, projections untrained", evidence.row_of(arm.name))
     shown = {name: row for name, row in mixes.items() if row and not pd.isna(row["mean"])}

@@ -6,56 +6,35 @@ from collections.abc import Mapping, Sequence
 
 import pandas as pd
 
-from adalayers.tasks.metrics import bounds
-from reports.reading.frames import numbers, texts
-from reports.tables.arms import best_arm, confirmed, is_learned, summaries, summary
+from adalayers.results.study_file import RequestRecord
+from reports.tables.arms import confirmed, summary
+from reports.tables.factor import FROZEN
 from reports.tables.mix import at_best, state, state_name, weight_columns
 from reports.words.labels import layer_name
 
-SINGLE_COLUMNS = ["state", "layer", "arm", "trained", "mean", "low", "high", "n"]
 PROFILE_COLUMNS = ["state", "layer", "depth", "mean", "low", "high", "n"]
 
 
-def single_layers(
-    trials: pd.DataFrame, hidden_states: Sequence[str], metric: str, split: str
-) -> pd.DataFrame:
-    """A row per confirmed arm whose mix is one single layer, by layer, with the summary of its score.
+def single_layers(arms: pd.DataFrame, request: RequestRecord, hidden_states: Sequence[str]) -> pd.DataFrame:
+    """The rows of `tables.arms` with a score whose mix is one single layer of a frozen base model, by layer.
 
     state: the hidden state used, 0 = embeddings; layer: its name; trained: whether its projection was. An arm on the
-    last hidden state alone is one of them, if it is of the same fusion over a frozen base model. Empty where no other
-    single-layer arm was run.
+    last hidden state alone is one of them, if it is of the same fusion. Empty where no other single-layer arm was run.
     """
-    rows = confirmed(trials)
+    configs = {arm.name: arm.config for arm in request.arms if arm.config.get("base_model", FROZEN) == FROZEN}
+    rows = arms[arms["arm"].isin(configs)].dropna(subset=["mean"])
     rows = rows.assign(
-        mix=texts(rows, "config/mix"),
-        fusion=texts(rows, "fusion"),
-        frozen=[text in ("", "frozen") for text in texts(rows, "config/base_model")],
-        state=numbers(rows, "config/layer"),
-        trained=[text.lower() != "false" for text in texts(rows, "config/train_projections")],
-        score=numbers(rows, f"{split}/{metric}"),
+        state=[configs[arm].get("layer") for arm in rows["arm"]],
+        trained=[configs[arm].get("train_projections") is not False for arm in rows["arm"]],
     )
-    single = rows[(rows["mix"] == "single") & rows["state"].notna() & rows["frozen"]]
-    if single.empty:
-        return pd.DataFrame(columns=SINGLE_COLUMNS)
-    states = [int(name) for name in hidden_states if name.isdigit()]
-    alike = rows["frozen"] & rows["fusion"].isin(set(single["fusion"]))
-    last = rows[(rows["mix"] == "last") & alike].assign(state=max(states, default=0))
-    if not states or max(states) in set(single["state"]):
-        last = last.iloc[:0]
-    used = (
-        pd.concat([single, last])
-        .astype({"state": int})
-        .sort_values(["state", "arm", "trained"], kind="stable")
-    )
-    used["layer"] = [layer_name(str(number)) for number in used["state"]]
-    return summaries(used, SINGLE_COLUMNS[:4], "score", bounds(metric)).drop_duplicates(["state", "trained"])
-
-
-def best_learned_arm(arm_table: pd.DataFrame) -> str | None:
-    """Return the arm with the best mean validation score among those that learn their mix."""
-    kinds = zip(arm_table["mix"], arm_table["fusion"], strict=True)
-    learned = pd.Series([is_learned(mix, fusion) for mix, fusion in kinds], index=arm_table.index, dtype=bool)
-    return best_arm(arm_table[learned])
+    single = rows[(rows["mix"] == "single") & rows["state"].notna()]
+    deepest = max((int(name) for name in hidden_states if name.isdigit()), default=None)
+    if len(single) and deepest is not None and deepest not in set(single["state"]):
+        last = rows[(rows["mix"] == "last") & rows["fusion"].isin(single["fusion"])]
+        single = pd.concat([single, last.assign(state=deepest)])
+    single = single.astype({"state": int}).sort_values(["state", "arm", "trained"], kind="stable")
+    single = single.drop_duplicates(["state", "trained"])
+    return single.assign(layer=[layer_name(str(number)) for number in single["state"]])
 
 
 def profile(

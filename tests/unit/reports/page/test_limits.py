@@ -29,7 +29,7 @@ def sound() -> MadeUp:
 
 
 def found(made: MadeUp, tmp_path) -> dict:
-    return {limit.name: dict(limit.rows) for limit in limits(evidence_of(made, tmp_path))}
+    return {name: dict(rows) for name, rows in limits(evidence_of(made, tmp_path))}
 
 
 def of_arm(arm: str, **changed: object) -> Callable[[MadeUp], object]:
@@ -76,7 +76,7 @@ def test_the_power_of_few_seeds_is_that_of_the_studys_own_analyses(tmp_path):
     claim = next(claim for claim in evidence.claims if claim.primary and not claim.decided)
     critical = stats.t.isf(claim.level / 2, 5)
     power = stats.nct.sf(critical, 5, math.sqrt(6)) + stats.nct.cdf(-critical, 5, math.sqrt(6))
-    (told,) = (limit.rows for limit in limits(evidence) if limit.name == "power")
+    (told,) = (rows for name, rows in limits(evidence) if name == "power")
     assert told["chance"] == pytest.approx(power, abs=0.02)
 
 

@@ -44,7 +44,7 @@ def single_layers(loaded: Loaded) -> pd.DataFrame:
     """Return the table of single layers of a study, by test scores."""
     study = loaded.study
     states = study.environment.hidden_states
-    return layers.single_layers(loaded.trials, states, study.request.metric, "test").set_index("state")
+    return layers.single_layers(Evidence(loaded).arms, study.request, states).set_index("state")
 
 
 def test_single_layers_and_the_arm_last_stands_for_the_last_layer_where_none_does(tmp_path):
