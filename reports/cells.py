@@ -7,12 +7,13 @@ from typing import Any
 
 import pandas as pd
 
+from adalayers.escaping import code
 from adalayers.results.intervals import LEVEL
 from reports.evidence.claims import Claim
 from reports.reading.frames import records
 from reports.render import markdown
 from reports.section import Table
-from reports.words.text import NONE, code, estimate, interval
+from reports.words.text import NONE, estimate, interval
 
 INTERVAL = f"mean [{LEVEL:.0%} interval]"
 """What heads call a `summary`: t intervals over seeds, not corrected."""

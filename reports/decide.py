@@ -18,12 +18,13 @@ from scipy import optimize
 
 from adalayers.comparisons import FIRST, pair
 from adalayers.errors import BadInput, unknown
+from adalayers.escaping import code
 from adalayers.results.interim_analyses import PLANNED, InterimAnalysis
 from reports.evidence import planning
 from reports.evidence.claims import FIELDS, Claim, Family, judged
 from reports.evidence.holm import BETTER, OPEN, SAME, WORSE, unpaired
 from reports.render import markdown, render
-from reports.words.text import code, estimate, number, several
+from reports.words.text import estimate, number, several
 
 GATE = {BETTER: 0, WORSE: 3, SAME: 4, OPEN: 5}
 """Exit codes of what a gate comes to."""

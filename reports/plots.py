@@ -20,12 +20,12 @@ from matplotlib.artist import Artist
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
-from matplotlib.patches import Patch, Rectangle
+from matplotlib.patches import Rectangle
 from matplotlib.ticker import FuncFormatter, LogLocator, MaxNLocator, NullFormatter, NullLocator
 
 from adalayers.escaping import plain
 from adalayers.results.palette import COLOURS
-from reports.reading.factors import level_name, levels
+from reports.reading.factors import level_name, levels, numeric
 from reports.reading.frames import records
 
 WIDTH = 7.0
@@ -211,19 +211,17 @@ def points(
     scale: str = "choice",
     joined: bool = True,
     looks: Looks | None = None,
-) -> Axes:
+) -> None:
     """Draw a point per row of x, mean, low, high, series, its interval along y; series stand a little apart.
 
     scale:  "linear", "log", or "choice": levels of x side by side, as where x holds anything but numbers
     joined: whether a line runs through the points of a series
     """
     looks, found = looks or looks_of(frame["series"]), levels(frame["x"])
-    numbers = [value for value in found if isinstance(value, float)]
-    if len(numbers) < len(found) or (scale == "log" and numbers and numbers[0] <= 0):
-        scale = "choice"
-    place = {value: float(index) if scale == "choice" else value for index, value in enumerate(found)}
-    where = np.array([float(value) for value in place.values()])
-    where = np.log(where) if scale == "log" else where
+    numbers = numeric(found)
+    if numbers is None or scale == "choice" or (scale == "log" and min(numbers, default=1.0) <= 0):
+        scale, numbers = "choice", [float(place) for place in range(len(found))]
+    where = np.log(numbers) if scale == "log" else np.array(numbers)
     gap, span = (float(np.diff(where).min()), float(np.ptp(where))) if len(where) > 1 else (1.0, 1.0)
     series = list(dict.fromkeys(frame["series"]))
     step = max(min(0.12 * gap, 0.6 * gap / len(series)), 0.008 * span) if len(series) > 1 else 0.0
@@ -241,20 +239,17 @@ def points(
     if scale == "choice":
         name_ticks(axes, map(level_name, found), axis="x")
         axes.set_xlim(-0.5, len(found) - 0.5)
-    elif scale == "log":
+        return
+    if scale == "log":
         axes.set_xscale("log", base=2)
         axes.xaxis.set_minor_locator(NullLocator())
-    levelled = all(
-        value == float(f"{value:.3g}") for value in numbers
-    )  # else they are measured, and long to write
-    if scale != "choice" and len(numbers) <= 7 and levelled:
+    # What is measured, and no level, is long to write.
+    if len(numbers) <= 7 and all(value == float(f"{value:.3g}") for value in numbers):
         axes.set_xticks(numbers)
-    if scale != "choice":
-        axes.xaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:,.6g}"))
-    return axes
+    axes.xaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:,.6g}"))
 
 
-def forest(frame: pd.DataFrame, axes: Axes, *, zone: float | None = None, looks: Looks | None = None) -> Axes:
+def forest(frame: pd.DataFrame, axes: Axes, *, zone: float, looks: Looks | None = None) -> None:
     """Draw a row per row of name, mean, low, high, series: its mean with its interval, the first on top.
 
     Intervals that are much wider than the rest run out of the frame, and say so with an arrow.
@@ -262,7 +257,7 @@ def forest(frame: pd.DataFrame, axes: Axes, *, zone: float | None = None, looks:
     Args:
         frame: May have `values`, one per seed, drawn as dots.
         axes: Drawn on.
-        zone: Half the width of the zone of no difference around 0; None: rows are no differences.
+        zone: Half the width of the zone of no difference around 0.
         looks: Series -> look.
     """
     looks = looks or looks_of(frame["series"])
@@ -273,11 +268,10 @@ def forest(frame: pd.DataFrame, axes: Axes, *, zone: float | None = None, looks:
         axes.plot(values, y + spread, ".", color=how.colour, alpha=0.45, markersize=5, zorder=2)
         point(axes, row["mean"], y, row["low"], row["high"], how, along="x")
         inner += values
-    if zone is not None:
-        axes.axvspan(-zone, zone, color="0.92", zorder=0)
-        axes.axvline(0, color=GREY, linewidth=1, zorder=1)
-        inner += [-1.5 * zone, 1.5 * zone]
-    least, most = min(inner, default=0.0), max(inner, default=1.0)
+    axes.axvspan(-zone, zone, color="0.92", zorder=0)
+    axes.axvline(0, color=GREY, linewidth=1, zorder=1)
+    inner += [-1.5 * zone, 1.5 * zone]
+    least, most = min(inner), max(inner)
     reach = 0.75 * max(most - least, 1e-9)
     left = max(least - reach, np.nanmin([least, *frame["low"].astype(float)]))
     right = min(most + reach, np.nanmax([most, *frame["high"].astype(float)]))
@@ -291,10 +285,9 @@ def forest(frame: pd.DataFrame, axes: Axes, *, zone: float | None = None, looks:
     name_ticks(axes, frame["name"], axis="y")
     axes.set_ylim(len(frame) - 0.4, -0.6)
     axes.xaxis.set_major_locator(MaxNLocator(5))
-    return axes
 
 
-def curves(frame: pd.DataFrame, axes: Axes, *, looks: Looks | None = None) -> Axes:
+def curves(frame: pd.DataFrame, axes: Axes, *, looks: Looks | None = None) -> None:
     """Draw a line per series of step and mean, over its band from low to high where it has one.
 
     Markers are set so that lines that coincide show each other's.
@@ -317,12 +310,11 @@ def curves(frame: pd.DataFrame, axes: Axes, *, looks: Looks | None = None) -> Ax
             step, low, high = (rows[end].to_numpy(dtype=float) for end in ("step", "low", "high"))
             axes.fill_between(step, low, high, color=how.colour, alpha=0.15, linewidth=0, zorder=2)
     axes.xaxis.set_major_locator(MaxNLocator(4, integer=True))
-    return axes
 
 
 def heatmap(
     frame: pd.DataFrame, axes: Axes, *, texts: pd.DataFrame, low: float, high: float, fontsize: float = 9
-) -> Axes:
+) -> None:
     """Draw a cell per value of a wide frame with the text on it, light to dark from `low` to `high`.
 
     One hue, so that the order survives a black and white printer; cells without a value are hatched.
@@ -342,7 +334,6 @@ def heatmap(
     name_ticks(axes, (str(name).replace(" ", "\n") for name in frame.columns), axis="x")
     name_ticks(axes, frame.index, axis="y")
     axes.grid(visible=False)
-    return axes
 
 
 def colour_bar(figure: Figure, shown: Sequence[Axes], label: str) -> None:
@@ -350,7 +341,7 @@ def colour_bar(figure: Figure, shown: Sequence[Axes], label: str) -> None:
     figure.colorbar(shown[0].images[0], ax=list(shown)).set_label(_wrapped(label, 30))
 
 
-def front(frame: pd.DataFrame, axes: Axes, *, looks: Looks | None = None) -> Axes:
+def front(frame: pd.DataFrame, axes: Axes, *, looks: Looks | None = None) -> None:
     """Draw a point per row of cost, mean, series, and a line through the rows that are `on_front`.
 
     On a logarithmic scale where all costs are above 0. Rows that have a `number` show it; those that lie together share
@@ -383,30 +374,23 @@ def front(frame: pd.DataFrame, axes: Axes, *, looks: Looks | None = None) -> Axe
             near.append(int(number))
     for xy, _, numbers in together:
         text = ", ".join(map(str, sorted(numbers)))
-        offset: dict[str, Any] = {"xytext": (5, 5), "textcoords": "offset points", "fontsize": 9, "zorder": 4}
-        axes.annotate(text, xy, **offset).set_in_layout(False)
-    return axes
+        beside = axes.annotate(text, xy, xytext=(5, 5), textcoords="offset points", fontsize=9, zorder=4)
+        beside.set_in_layout(False)
 
 
-def bars(frame: pd.DataFrame, axes: Axes, *, looks: Looks | None = None) -> Axes:
+def bars(frame: pd.DataFrame, axes: Axes, *, looks: Looks | None = None) -> None:
     """Draw a horizontal bar per row of name, mean, low, high, series, its value beside it, the first on top."""
     looks = looks or looks_of(frame["series"])
     for y, row in enumerate(records(frame)):
         axes.barh(y, row["mean"], height=0.62, color=looks[row["series"]].colour)
         point(axes, row["mean"], y, row["low"], row["high"], Look("black", ""), along="x")
         end = np.nanmax([row["high"], row["mean"]]), y
-        beside: dict[str, Any] = {
-            "xytext": (5, 0),
-            "textcoords": "offset points",
-            "va": "center",
-            "fontsize": 9,
-        }
-        axes.annotate(f"{row['mean']:.2f}", end, **beside)
+        text = f"{row['mean']:.2f}"
+        axes.annotate(text, end, xytext=(5, 0), textcoords="offset points", va="center", fontsize=9)
     name_ticks(axes, frame["name"], axis="y")
     axes.set_ylim(len(frame) - 0.4, -0.6)
     axes.set_xlim(0, 1.15 * np.nanmax([1e-9, *frame["high"].astype(float), *frame["mean"].astype(float)]))
     axes.grid(visible=False, axis="y")
-    return axes
 
 
 def marked(axes: Axes, value: float, text: str) -> None:
@@ -421,11 +405,6 @@ def at_least(axes: Axes, span: float) -> None:
     low, high = axes.get_ylim()
     if high - low < span:
         axes.set_ylim((low + high - span) / 2, (low + high + span) / 2)
-
-
-def shade(colour: str, label: str) -> Patch:
-    """Return what a legend shows of a shaded area."""
-    return Patch(color=colour, label=label)
 
 
 def _wrapped(label: str, characters: int) -> str:

@@ -11,6 +11,7 @@ from typing import Any
 import jinja2
 from markupsafe import Markup
 
+from adalayers.escaping import code, escape, fenced, link, prose
 from reports.words import text
 
 TEMPLATES = Path(__file__).parent / "templates"
@@ -35,7 +36,7 @@ def shown(value: Any) -> str:
         if words.strip()
         else ("", "")
     )
-    return Markup(blanks[0] + text.escape(words, 2000) + blanks[1])
+    return Markup(blanks[0] + escape(words, 2000) + blanks[1])
 
 
 @functools.cache
@@ -77,24 +78,16 @@ def paragraph(words: str) -> str:
     return re.sub(r" +([.,;:?)])", r"\1", " ".join(words.split()))
 
 
-def several(names: list[str], most: int) -> str:
-    """Return names as a sentence has them; those that hold commas with semicolons between them."""
-    if not any("," in name for name in names):
-        return text.several(names, most)
-    more = [f"and {len(names) - most} more"] if len(names) > most else []
-    return "; ".join([*names[:most], *more])
-
-
 FILTERS: dict[str, Callable[..., str]] = {
-    "code": text.code,
-    "prose": text.prose,
+    "code": code,
+    "prose": prose,
     "number": text.number,
     "interval": lambda ends, *how, **more: text.interval(*ends, *how, **more),
     "estimate": lambda row: text.estimate(row["mean"], row["low"], row["high"], row["n"]),
-    "several": lambda names, most=4: several([shown(name) for name in names], most),
+    "several": lambda names, most=4: text.several([shown(name) for name in names], most),
     "count": text.count,
-    "link": text.link,
-    "fenced": text.fenced,
+    "link": link,
+    "fenced": fenced,
     "sentence": sentence,
     "the": with_article,
     "paragraph": paragraph,

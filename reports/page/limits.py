@@ -14,6 +14,7 @@ import pandas as pd
 from scipy import special
 
 from adalayers.comparisons import FIRST
+from adalayers.escaping import prose
 from adalayers.results.other_studies import UNCOMMITTED
 from adalayers.results.trial_row import TAKEN_COMMIT, TAKEN_FROM
 from reports import names
@@ -26,7 +27,7 @@ from reports.reading.frames import numbers, texts
 from reports.render import markdown
 from reports.tables import arms as tables
 from reports.tables import ranges
-from reports.words.text import number, prose
+from reports.words.text import number
 
 POWER = 0.8
 """Chance of finding a difference of one standard deviation below which seeds are few."""

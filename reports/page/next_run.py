@@ -5,7 +5,6 @@ from __future__ import annotations
 import argparse
 import math
 import shlex
-from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from typing import Literal
 
@@ -118,25 +117,23 @@ def _minutes(evidence: Evidence, seeds: int, *, new: bool = False) -> float | No
 
 def _seeds(claims: list[Claim], evidence: Evidence) -> tuple[int | None, int]:
     """Return the seeds that most of what is open needs, and how much that is; None: over `MOST_SEEDS`."""
-    planned = max(evidence.request.seeds, 1)
-    if evidence.spread is None or not evidence.request.smallest_effect:
+    planned, effect, spread = (
+        max(evidence.request.seeds, 1),
+        evidence.request.smallest_effect,
+        evidence.spread,
+    )
+    if spread is None or not effect:
         return max(10, 2 * planned), len(claims)
-    within = [seeds for seeds in _needed(claims, evidence) if seeds is not None and seeds <= MOST_SEEDS]
-    return (max(*within, planned + 3), len(within)) if within else (None, 0)
-
-
-def _needed(claims: Iterable[Claim], evidence: Evidence) -> Iterable[int | None]:
-    """Yield the seeds that find the smallest effect: by a comparison's own spread where enough seeds know it.
-
-    The differences seen play no part: computing from them would promise whatever chance happened to show.
-    """
-    effect, spread = evidence.request.smallest_effect, evidence.spread
-    variances = evidence.example_variances
+    needed = []
     for claim in claims:
-        if claim.level and effect and spread:
+        if claim.level and spread:
+            # By its own spread where enough seeds know it; the differences seen play no part: computing from them
+            # would promise whatever chance happened to show.
             own = claim.sd if claim.n >= OWN_SPREAD_FROM else None
             sd = own or spread * math.hypot(*claim.weights.values())
-            yield seeds_for(effect, sd, claim.level, variances.get(claim.key, 0.0))
+            needed.append(seeds_for(effect, sd, claim.level, evidence.example_variances.get(claim.key, 0.0)))
+    within = [seeds for seeds in needed if seeds is not None]
+    return (max(*within, planned + 3), len(within)) if within else (None, 0)
 
 
 def changed(command: str, *switches: str, **values: str) -> str:

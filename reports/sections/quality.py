@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pandas as pd
 from matplotlib.figure import Figure
+from matplotlib.patches import Patch
 
 from reports import names, plots
 from reports.cells import difference, ends
@@ -64,6 +65,6 @@ def draw(evidence: Evidence) -> Figure | None:
     figure, axes = plots.single(height, f"difference in {evidence.scored}", "comparison")
     plots.forest(frame, axes, zone=zone, looks=VERDICTS)
     entries = {verdict: how for verdict, how in VERDICTS.items() if verdict in set(frame["series"])}
-    shade = {f"within ±{zone:g}": plots.shade("0.92", "")} if zone else {}
+    shade = {f"within ±{zone:g}": Patch(color="0.92")} if zone else {}
     plots.legend(figure, {**entries, **shade}, f"a dot per paired seed, {plots.seeds_text(frame['n'])}")
     return figure

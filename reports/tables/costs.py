@@ -44,21 +44,15 @@ def by_arm(trials: pd.DataFrame, request: RequestRecord, split: str) -> pd.DataF
     rows = confirmed(trials)
     if MEASURED["weights"] not in rows:
         return pd.DataFrame(columns=COST_COLUMNS)
-    values = {name: numbers(rows, column) for name, column in MEASURED.items()}
-    costs = pd.DataFrame(
-        {
-            "arm": texts(rows, "arm"),
-            "intact": [text in ("", "frozen") for text in texts(rows, "config/base_model")],
-            "score": numbers(rows, f"{split}/{request.metric}").to_numpy(),
-            **{name: column.to_numpy() for name, column in values.items()},
-        }
+    costs = pd.DataFrame({name: numbers(rows, column) for name, column in MEASURED.items()})
+    costs = costs.assign(
+        score=numbers(rows, f"{split}/{request.metric}"),
+        intact=[text in ("", "frozen") for text in texts(rows, "config/base_model")],
     ).dropna(subset=["score"])
-    grouped = costs.groupby("arm", sort=False)
-    means = grouped[["score", *MEASURED]].mean()
-    means = means.assign(n=grouped.size(), intact=grouped["intact"].all())
-    table = means.dropna(subset=["weights"]).reset_index()
-    order = {arm.name: position for position, arm in enumerate(request.arms)}
-    return table.sort_values("arm", key=lambda arms: arms.map(order))[COST_COLUMNS].reset_index(drop=True)
+    grouped = costs.groupby(rows["arm"])
+    means = grouped.mean().assign(intact=grouped["intact"].all(), n=grouped.size())
+    order = pd.Index([arm.name for arm in request.arms], name="arm")
+    return means.reindex(order).dropna(subset=["weights"]).reset_index()
 
 
 def compared(table: pd.DataFrame, request: RequestRecord, backbone: BackboneRecord) -> pd.DataFrame:

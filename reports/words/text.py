@@ -7,12 +7,6 @@ from collections.abc import Iterable
 
 import pandas as pd
 
-from adalayers.escaping import code as code
-from adalayers.escaping import escape as escape
-from adalayers.escaping import fenced as fenced
-from adalayers.escaping import link as link
-from adalayers.escaping import prose as prose
-
 NONE = "—"
 
 
@@ -48,8 +42,11 @@ def interval(low: float, high: float, digits: int = 3, *, signed: bool = False) 
 
 
 def several(names: Iterable[str], most: int = 4) -> str:
-    """Return names joined as in a sentence: "a, b and c", "a, b, c, d and 3 more"."""
+    """Return names joined as in a sentence: "a, b and c", "a, b, c, d and 3 more"; "a, 1; b" where one has a comma."""
     listed = list(names)
+    if any("," in name for name in listed):
+        more = [f"and {len(listed) - most} more"] if len(listed) > most else []
+        return "; ".join([*listed[:most], *more])
     if len(listed) > most:
         return f"{', '.join(listed[:most])} and {len(listed) - most} more"
     return " and ".join(filter(None, [", ".join(listed[:-1]), listed[-1] if listed else ""]))
