@@ -36,23 +36,17 @@ def main(arguments: Sequence[str] | None = None, program: str = "python -m repor
 
     def run() -> int:
         flags = parser.parse_args(arguments)
-        broken = False
-        for folder in flags.folder:
-            written, errors = rebuild(folder, html=flags.html)
-            for path in written:
-                print(plain(path))
-            for error in errors:
-                print(plain(error), file=sys.stderr)
-            broken = broken or bool(errors)
-        return BAD_INPUT if broken else DONE
+        whole = [rebuild(folder, html=flags.html) for folder in flags.folder]
+        return DONE if all(whole) else BAD_INPUT
 
     return run_command(run)
 
 
-def rebuild(folder: str, *, html: bool = False) -> tuple[list[str], list[BadInput]]:
-    """Rebuild every report at or below `folder`; returns the paths written, covers last.
+def rebuild(folder: str, *, html: bool = False) -> bool:
+    """Rebuild every report at or below `folder`, covers last, and print their paths.
 
-    Also returns what was wrong with studies that cannot be read: they do not keep others from their reports.
+    What is wrong with studies that cannot be read is printed too, and does not keep others from their reports; returns
+    whether all could be.
     """
     # Here, not above: `--help` and a mistyped flag need no pandas and no matplotlib.
     from adalayers.results.files import REPORT
@@ -63,18 +57,21 @@ def rebuild(folder: str, *, html: bool = False) -> tuple[list[str], list[BadInpu
     studies = find_studies(Folder(folder))
     check()
     built: list[Evidence] = []
-    written, errors = [], []
-    for study in studies:
-        try:
-            built.append(build(study))
-            written += [f"{study.uri}/{REPORT}", *([write_html(study)] if html else [])]
-        except BadInput as error:
-            errors.append(error)
     above: dict[str, list[Folder]] = {}
     for study in studies:
         above.setdefault(study.parent().address, []).append(study)
-    covers = [write_cover(parent, below, built) for parent, below in above.items() if len(below) > 1]
-    return [*written, *covers], errors
+        try:
+            evidence = build(study)
+            print(plain(f"{study.uri}/{REPORT}"))
+            if html:
+                print(plain(write_html(study)))
+            built.append(evidence)
+        except BadInput as error:
+            print(plain(error), file=sys.stderr)
+    for parent, below in above.items():
+        if len(below) > 1:
+            print(plain(write_cover(parent, below, built)))
+    return len(built) == len(studies)
 
 
 if __name__ == "__main__":

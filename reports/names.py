@@ -10,7 +10,7 @@ from adalayers.comparisons import Change, Comparison, PlannedArm
 from adalayers.results.study_file import RequestRecord
 from reports.evidence.holm import BETTER, OPEN, SAME, TIE, WORSE
 from reports.reading import factors
-from reports.reading.factors import short
+from reports.reading.factors import known, short
 from reports.words import labels
 
 OF_MIX = {"learned": "learned mix", "uniform": "equal weights", "last": "last layer"}
@@ -33,9 +33,9 @@ VERDICTS = {BETTER: BETTER, WORSE: WORSE, SAME: "no difference", OPEN: "open", T
 
 def arm(name: str, request: RequestRecord) -> str:
     """Return what an arm is called: its settings in symbols, and the mix in words."""
-    known = next((planned for planned in request.arms if planned.name == name), PlannedArm(name))
-    if known.words:
-        return _cut(known.words)
+    own = next((planned for planned in request.arms if planned.name == name), PlannedArm(name))
+    if own.words:
+        return _cut(own.words)
     fixed = {factor.name for factor in request.factors if _levels(factor.name, request) == 1}
     pieces: list[str] = []
     plain = False
@@ -44,12 +44,12 @@ def arm(name: str, request: RequestRecord) -> str:
         if equals and key.isidentifier() and value:
             if key in fixed and len(name.split(" ")) > 1:
                 continue
-            piece = _layer(value, known) if key == "layer" else setting(key, _number(value), request)
+            piece = _layer(value, own) if key == "layer" else setting(key, _number(value), request)
             pieces, plain = [*pieces, piece], False
         elif plain:
-            pieces[-1] += f" {_word(token, known)}"
+            pieces[-1] += f" {_word(token, own)}"
         else:
-            pieces, plain = [*pieces, _word(token, known)], True
+            pieces, plain = [*pieces, _word(token, own)], True
     return _cut(", ".join(pieces))
 
 
@@ -62,16 +62,14 @@ def _levels(factor: str, request: RequestRecord) -> int:
     return len({str(arm.levels.get(factor)) for arm in request.arms if arm.role == "core"})
 
 
-def _layer(value: str, known: PlannedArm) -> str:
-    return f"layer {value}" + (" (last)" if known.config.get("mix") == "last" else "")
+def _layer(value: str, own: PlannedArm) -> str:
+    return f"layer {value}" + (" (last)" if own.config.get("mix") == "last" else "")
 
 
-def _word(token: str, known: PlannedArm) -> str:
+def _word(token: str, own: PlannedArm) -> str:
     mix = NAMES_OF_MIX.get(token)
-    is_mix = (
-        mix is not None and known.fusion in ("", "layer-mix") and known.config.get("mix", "learned") == mix
-    )
-    if is_mix and mix is not None and "layer" not in known.name:
+    is_mix = mix is not None and own.fusion in ("", "layer-mix") and own.config.get("mix", "learned") == mix
+    if is_mix and mix is not None and "layer" not in own.name:
         return OF_MIX[mix]
     return WORDS.get(token, re.sub(r"(?<=[a-z])-(?=mix$)", " ", token))
 
@@ -85,23 +83,20 @@ def _number(value: str) -> Any:
 
 def symbol(hyperparameter: str, request: RequestRecord) -> str:
     """Return what the head of a table calls a hyperparameter: a factor's label, else its name."""
-    return next(
-        (short(factor) for factor in request.factors if factor.name == hyperparameter), hyperparameter
-    )
+    return short(known(hyperparameter, request.factors))
 
 
 def with_meaning(hyperparameter: str, request: RequestRecord) -> str:
     """Return what a figure calls a hyperparameter: a factor with its meaning, else what it is in words."""
-    known = (factors.name(factor) for factor in request.factors if factor.name == hyperparameter)
-    return next(known, labels.short(f"config/{hyperparameter}"))
+    factor = known(hyperparameter, request.factors)
+    return factors.name(factor) if factor.label else labels.short(f"config/{hyperparameter}")
 
 
 def setting(factor: str, value: Any, request: RequestRecord) -> str:
     """Return a level with its factor in symbols: "α = 64", "2,000 training examples"."""
     if factor == "mix" and value in OF_MIX:
         return OF_MIX[value]
-    known = next((item for item in request.factors if item.name == factor), None)
-    if known is not None and known.condition and isinstance(value, int | float):
+    if known(factor, request.factors).condition and isinstance(value, int | float):
         return f"{value:,.0f} {symbol(factor, request)}"
     return f"{WORDS.get(factor, symbol(factor, request))} = {level(value)}"
 

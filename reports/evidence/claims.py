@@ -7,6 +7,7 @@ the primary ones, by two Holm runs at each analysis (`holm`); the others have in
 from __future__ import annotations
 
 import operator
+from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from statistics import fmean
@@ -21,7 +22,6 @@ from adalayers.results.intervals import TOLERANCE
 from adalayers.results.study_file import RequestRecord
 from adalayers.storage.to_json import JsonObject
 from adalayers.tasks.metrics import bounds
-from reports.evidence import prediction_hashes
 from reports.evidence.holm import BETTER, OPEN, SAME, TIE, WORSE, Decision, Estimate, Step, decide, paired
 from reports.tables import arms as tables
 from reports.tables.convergence import BestSoFar
@@ -137,13 +137,17 @@ Key = tuple[object, ...]
 AnyClaim = TypeVar("AnyClaim", bound=Claim)
 Values = Mapping[str, Mapping[int, float]]
 """An arm's name -> its values by seed; arms without any are not in it."""
+PredictionHashes = Mapping[tuple[str, int], str]
+"""(arm, seed) -> what stands for all its predictions, equal where they are."""
+
+_WEIGHT_ROUNDING = 1e-9
 
 
 def claims(
     trials: pd.DataFrame,
     request: RequestRecord,
     analyses: Sequence[InterimAnalysis],
-    answers: prediction_hashes.PredictionHashes,
+    answers: PredictionHashes,
     error: float,
 ) -> list[Claim]:
     """Return what can be said of every planned comparison of the score, on test where there are test scores.
@@ -152,7 +156,7 @@ def claims(
         trials: Rows of `trials.csv`.
         request: The study's.
         analyses: All that were made, in order.
-        answers: As from `prediction_hashes.answers`.
+        answers: As from `prediction_hashes`.
         error: Of all planned analyses (`interim_analyses.planned_error`).
     """
     split = tables.score_split(trials, request)
@@ -195,13 +199,13 @@ class Family:
         values: Arms -> their values by seed.
         smallest: The smallest effect of interest; None: not known.
         untestable: Arm -> seeds; an analysis up to one of them has neither interval nor p value.
-        answers: As from `prediction_hashes.answers`.
+        answers: As from `prediction_hashes`.
     """
 
     values: Callable[[Iterable[str]], Values]
     smallest: float | None = None
     untestable: Mapping[str, frozenset[int]] = field(default_factory=dict)
-    answers: prediction_hashes.PredictionHashes = field(default_factory=dict)
+    answers: PredictionHashes = field(default_factory=dict)
 
     def claims(
         self, named: Sequence[Claim], analyses: Sequence[InterimAnalysis], error: float
@@ -243,8 +247,26 @@ class Family:
             # Of all seeds there are. Alike predictions of other scores contradict each other: no ground for a tie.
             tie=len(everything) >= FIRST
             and max(map(abs, everything.values())) <= TOLERANCE
-            and prediction_hashes.tied(claim.weights, everything, self.answers),
+            and _tied(claim.weights, everything, self.answers),
         )
+
+
+def prediction_hashes(trials: pd.DataFrame) -> dict[tuple[str, int], str]:
+    """Return what stands for the predictions of each confirmed trial; trials without any are left out."""
+    runs = tables.confirmed(trials).dropna(subset=["seed"])
+    said = zip(runs["arm"], runs["seed"], runs["predictions"], strict=True)
+    return {(str(arm), int(seed)): str(text) for arm, seed, text in said if text}
+
+
+def _tied(weights: Mapping[str, float], seeds: Iterable[int], known: PredictionHashes) -> bool:
+    """Whether a comparison is of the same predictions with both signs, on every seed."""
+    for seed in seeds:
+        total: Counter[str | None] = Counter()
+        for arm, weight in weights.items():
+            total[known.get((arm, seed))] += weight  # type: ignore[assignment]  # weights are no whole numbers
+        if None in total or any(abs(weight) >= _WEIGHT_ROUNDING for weight in total.values()):
+            return False
+    return True
 
 
 def differences(values: Values, weights: Mapping[str, float]) -> dict[int, float]:

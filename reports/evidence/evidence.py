@@ -19,7 +19,7 @@ from adalayers.tasks.kinds import KINDS
 from adalayers.tasks.metrics import RankMetric, bounds, metric
 from reports import names
 from reports.evidence import claims as claiming
-from reports.evidence import omnibus, planning, prediction_hashes, resampling
+from reports.evidence import omnibus, planning, resampling
 from reports.reading.factors import column, levels
 from reports.reading.frames import numbers, records, searched
 from reports.reading.load import Loaded
@@ -172,9 +172,9 @@ class Evidence:
         return copies
 
     @cached_property
-    def answers(self) -> prediction_hashes.PredictionHashes:
+    def answers(self) -> claiming.PredictionHashes:
         """What stands for the predictions of each arm and seed."""
-        return prediction_hashes.answers(self.trials)
+        return claiming.prediction_hashes(self.trials)
 
     @property
     def without_examples(self) -> list[str]:

@@ -10,7 +10,7 @@ import pandas as pd
 from scipy import special, stats
 
 from adalayers.comparisons import FIRST
-from reports.evidence.prediction_hashes import PredictionHashes
+from reports.evidence.claims import PredictionHashes
 
 CHANCE = 0.9
 """How often a study of the size named would find the difference it is meant to find."""

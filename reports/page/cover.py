@@ -14,7 +14,7 @@ from matplotlib.figure import Figure
 from adalayers.results.interim_analyses import EXTENSIONS, PLANNED
 from adalayers.results.study_file import StudyFile
 from reports import names
-from reports.evidence.across import DIFFERENCE, MEAN, SCORE, Across, Case, across, run_alike
+from reports.evidence.across import DIFFERENCE, MEAN, SCORE, Across, Case, across
 from reports.page.cases import correlations, distances, draw_distances, draw_profiles
 from reports.page.finding import finding
 from reports.reading.frames import records
@@ -44,21 +44,15 @@ class Cover:
     cases: Sequence[Case]
     problems: Sequence[str]
 
-    @property
-    def current(self) -> list[Case]:
-        """The cases, those that `--fresh` set aside left out."""
-        return [case for case in self.cases if not ASIDE.search(case.link)]
-
     @cached_property
     def result(self) -> Across:
-        """What can be claimed across the cases."""
-        return across(self.current)
+        """What can be claimed across the cases, those that `--fresh` set aside left out."""
+        return across(case for case in self.cases if not ASIDE.search(case.link))
 
     @cached_property
     def distances(self) -> pd.DataFrame:
         """The distances of the cases that were run alike, of a backbone and a dataset once."""
-        alike, _ = run_alike(self.current)
-        known = ((*case.trained_on, case.name) for case in reversed(alike))
+        known = ((*case.trained_on, case.name) for case in reversed(self.result.cases))
         own = {(backbone, data or name): name for backbone, data, name in known}.values()
         return distances([case for case in self.cases if case.name in own])
 

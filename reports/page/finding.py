@@ -21,7 +21,7 @@ from reports.evidence.claims import Claim
 from reports.evidence.evidence import Evidence, once
 from reports.evidence.holm import BETTER, OPEN, WORSE
 from reports.evidence.omnibus import MATTERS
-from reports.reading.factors import short
+from reports.reading.factors import known
 from reports.reading.frames import numbers
 from reports.tables import arms as tables
 from reports.words import labels
@@ -181,8 +181,8 @@ def finding(evidence: Evidence) -> Finding:
     factors: dict[str, list[Found]] = {}
     for claim in planned:
         if claim not in arms:
-            factor = next(item for item in request.factors if item.name == claim.changes[0].factor)
-            factors.setdefault(short(factor), []).append(found_of(claim, evidence))
+            symbol = names.symbol(claim.changes[0].factor, request)
+            factors.setdefault(symbol, []).append(found_of(claim, evidence))
     return Finding(
         request=request,
         score=f"{evidence.split_name} {labels.short(request.metric)}",
@@ -241,10 +241,10 @@ def _headline(evidence: Evidence, claims: Sequence[Claim]) -> list[Found]:
 
 
 def _wholes(evidence: Evidence) -> Iterable[Whole]:
-    known = {factor.name: factor for factor in evidence.request.factors}
+    request = evidence.request
     for effect in evidence.omnibus:
-        symbols = " and ".join(short(known[name]) for name in effect.factors)
-        several, meaning = len(effect.factors) > 1, known[effect.factors[0]].meaning
+        symbols = " and ".join(names.symbol(name, request) for name in effect.factors)
+        several, meaning = len(effect.factors) > 1, known(effect.factors[0], request.factors).meaning
         name = symbols if several or not meaning else f"{symbols} ({meaning})"
         yield Whole(name, symbols, effect.verdict, effect.p_value or 0.0, several)
 

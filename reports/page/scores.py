@@ -13,7 +13,8 @@ from reports import names
 from reports.evidence.claims import Claim
 from reports.evidence.evidence import Evidence
 from reports.evidence.holm import SAME
-from reports.reading.factors import column, label, level, levels, short
+from reports.reading.factors import column, level, levels, short
+from reports.reading.factors import name as factor_name
 from reports.reading.frames import records
 
 ALIKE = 0.05
@@ -120,7 +121,7 @@ def _grid(evidence: Evidence) -> Mapping[str, Any]:
     entropies = cells["entropy"].dropna()
     varied = len(entropies) > 1 and float(entropies.max() - entropies.min()) > ALIKE
     return {
-        "corner": short(across) if across.condition else label(across).rpartition(" (")[0],
+        "corner": short(across) if across.condition else factor_name(across),
         "columns": [names.level(value) for value in columns],
         "rows": [(name, [own.get(value) for value in columns]) for name, own in by_row.items()],
         "equal": math.log(len(evidence.environment.hidden_states)) if varied else None,

@@ -42,6 +42,11 @@ def numeric(values: Sequence[Level]) -> list[float] | None:
     return numbers if len(numbers) == len(values) else None
 
 
+def known(name: str, factors: Iterable[Factor]) -> Factor:
+    """Return the factor of that name; of one that is none, its name is all that there is to say."""
+    return next((factor for factor in factors if factor.name == name), Factor(name))
+
+
 def column(name: str) -> str:
     """Return the column of tables by arm that holds a factor's levels."""
     return f"config/{name}"

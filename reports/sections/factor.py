@@ -9,7 +9,7 @@ from reports.cells import INTERVAL, named, summary, table_of
 from reports.evidence.evidence import Evidence
 from reports.names import symbol
 from reports.plots import legend, looks_of, panels, points, seeds_text
-from reports.reading.factors import label, level_name
+from reports.reading.factors import known, label, level_name
 from reports.section import Section
 from reports.tables.factor import SIZE, over_factor
 from reports.words.text import number
@@ -43,12 +43,12 @@ def section(evidence: Evidence) -> Section | None:
 
 def draw(evidence: Evidence, name: str, rows: pd.DataFrame) -> Figure:
     """A panel per number of epochs, or one of scores and one of live layers where these change."""
-    factor = next((one for one in evidence.request.factors if one.name == name), None)
-    scale = "log" if name == SIZE else factor.scale if factor else "choice"
+    factor = known(name, evidence.request.factors)
+    scale = "log" if name == SIZE else factor.scale
     looks, epochs = looks_of(rows["series"]), sorted(set(rows["panel"]))
     live = len(epochs) == 1 and rows["live"].nunique() > 1
     titles = ["", ""] if live else [f"{most:g} epochs" if most else "" for most in epochs]
-    x = "training examples (count), log scale" if name == SIZE else label(factor) if factor else ""
+    x = "training examples (count), log scale" if name == SIZE else label(factor)
     figure, axes = panels(titles, 3.0, x=x, y=evidence.scored, share=not live)
     for panel, most in zip(axes, epochs, strict=False):
         points(rows[rows["panel"] == most], panel, scale=scale, looks=looks)
