@@ -154,13 +154,11 @@ def _unpaired(claim: Claim, family: Family) -> Claim:
     """Return the claim; of two arms without a seed in common, what is seen of two independent samples."""
     values = family.values(claim.weights)
     samples = [[w * value for value in values.get(cell, {}).values()] for cell, w in claim.weights.items()]
-    n, scale = (
-        min(map(len, samples)),
-        max((abs(value) for sample in samples for value in sample), default=0.0),
-    )
+    n = min(map(len, samples))
     if claim.n or not n:
         return claim
     withheld = any(family.untestable[cell] for cell in claim.weights)
+    scale = max(abs(value) for sample in samples for value in sample)
     tested = None if withheld or n < FIRST else unpaired(samples, family.smallest, scale=scale)
     return replace(claim, n=n, difference=sum(map(fmean, samples)), estimate=tested, withheld=withheld)
 

@@ -20,7 +20,7 @@ from adalayers.tasks.metrics import RankMetric, bounds, metric
 from reports import names
 from reports.evidence import claims as claiming
 from reports.evidence import omnibus, planning, resampling
-from reports.reading.factors import column, levels
+from reports.reading.factors import column, in_order, levels
 from reports.reading.frames import numbers, records, searched
 from reports.reading.load import Loaded
 from reports.reading.space import Domain, domains
@@ -83,7 +83,10 @@ class Evidence:
 
     @cached_property
     def core(self) -> pd.DataFrame:
-        return tables.core(self.arms, self.request)
+        """The cells of the factorial core: the arms in it that have all factors, sorted by them."""
+        factors = self.request.factors
+        rows = self.arms[self.arms["role"] == "core"].dropna(subset=[column(one.name) for one in factors])
+        return in_order(rows, factors).reset_index(drop=True) if factors else rows.iloc[:0]
 
     @cached_property
     def grid_factors(self) -> tuple[Factor, ...]:
@@ -270,7 +273,15 @@ class Evidence:
 
     @cached_property
     def mix_by_arm(self) -> pd.DataFrame:
-        return tables.mix_by_arm(self.trials, self.arms)
+        """The arms of a layer mix, with the entropy of p~ in nats (entropy_*) and live layers (live_*)."""
+        table = self.arms[self.arms["fusion"].isin(["", tables.LAYER_MIX])].reset_index(drop=True)
+        for name, prefix in (("mix/entropy", "entropy_"), ("mix/live_layers", "live_")):
+            found = tables.values(self.trials, name)
+            rows = [
+                tables.summary(found.get(arm, {}).values(), prefix, (0.0, math.inf)) for arm in table["arm"]
+            ]
+            table = table.join(pd.DataFrame(rows, columns=tables.summary_names(prefix)))
+        return table
 
     @property
     def grid(self) -> pd.DataFrame:

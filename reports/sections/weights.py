@@ -17,7 +17,7 @@ from reports.words.labels import LABELS
 
 
 def section(evidence: Evidence) -> Section | None:
-    best = best_trial(evidence.trials, evidence.request, learned=True)
+    best = best_trial(evidence.trials, evidence.request)
     history = mix.mix_history(evidence.loaded.history, best)
     if best is None or history.empty:
         return None

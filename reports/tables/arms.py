@@ -16,13 +16,11 @@ from adalayers.comparisons import PlannedArm
 from adalayers.results.intervals import mean_interval
 from adalayers.results.study_file import RequestRecord
 from adalayers.tasks.metrics import bounds
-from reports.reading.factors import column, in_order, level, of_trials
+from reports.reading.factors import column, level, of_trials
 from reports.reading.frames import numbers, searched, texts
 
 KEYS = ("stage", "status", "arm", "seed", "trial_id")
 """What says which trial a row is."""
-
-NOT_BELOW_ZERO = (0.0, math.inf)
 
 LAYER_MIX = "layer-mix"
 """The fusion whose weights, entropy and live layers `trials.csv` and `history.parquet` hold as `mix/*`."""
@@ -103,36 +101,15 @@ def arms(trials: pd.DataFrame, request: RequestRecord) -> pd.DataFrame:
         row |= summary(scores.get(arm.name, {}).values(), limits=bounds(request.metric))
         row |= summary(chosen.get(arm.name, {}).values(), "val_", bounds(request.metric))
         rows.append(row)
-    columns = ["arm", "role", "aliases", "fusion", *factor_columns(request), "mix", "split"]
-    return pd.DataFrame(rows, columns=[*columns, *_summary_names(""), *_summary_names("val_")])
-
-
-def factor_columns(request: RequestRecord) -> list[str]:
-    return [column(factor.name) for factor in request.factors]
-
-
-def core(arm_table: pd.DataFrame, request: RequestRecord) -> pd.DataFrame:
-    """The cells of the factorial core: the rows of `arms` in it that have all factors, sorted by them."""
-    if not request.factors:
-        return arm_table.iloc[:0]
-    rows = arm_table[arm_table["role"] == "core"].dropna(subset=factor_columns(request))
-    return in_order(rows, request.factors).reset_index(drop=True)
+    factors = [column(factor.name) for factor in request.factors]
+    columns = ["arm", "role", "aliases", "fusion", *factors, "mix", "split"]
+    return pd.DataFrame(rows, columns=[*columns, *summary_names(""), *summary_names("val_")])
 
 
 def learning_arms(trials: pd.DataFrame, request: RequestRecord) -> list[str]:
     """Return the arms that train their mix weights, by their trials, else by the request."""
     settings = _settings(trials, request).items()
     return [name for name, own in settings if is_learned(str(own["mix"]), str(own["fusion"]))]
-
-
-def mix_by_arm(trials: pd.DataFrame, arm_table: pd.DataFrame) -> pd.DataFrame:
-    """The rows of `arms` of a layer mix, with the entropy of p~ in nats (entropy_*) and live layers (live_*)."""
-    table = arm_table[arm_table["fusion"].isin(["", LAYER_MIX])].reset_index(drop=True)
-    for name, prefix in (("mix/entropy", "entropy_"), ("mix/live_layers", "live_")):
-        found = values(trials, name)
-        rows = [summary(found.get(arm, {}).values(), prefix, NOT_BELOW_ZERO) for arm in table["arm"]]
-        table = table.join(pd.DataFrame(rows, columns=_summary_names(prefix)))
-    return table
 
 
 def best_first(trials: pd.DataFrame, request: RequestRecord) -> pd.DataFrame:
@@ -153,16 +130,14 @@ def best_arm(arm_table: pd.DataFrame) -> str | None:
     return None if scored.empty else str(scored["arm"].iloc[scored["val_mean"].argmax()])
 
 
-def best_trial(trials: pd.DataFrame, request: RequestRecord, *, learned: bool = False) -> str | None:
-    """Return the completed trial of any stage with the best validation score; the smallest id of equals.
+def best_trial(trials: pd.DataFrame, request: RequestRecord) -> str | None:
+    """Return the completed trial of any stage that learns its mix with the best validation score.
 
-    `learned`: the best among trials whose mix weights were trained.
+    The smallest id of equals; None without any.
     """
-    rows = trials[trials["status"] == "completed"]
-    if learned:
-        kinds = zip(texts(rows, "config/mix"), texts(rows, "fusion"), strict=True)
-        rows = rows.iloc[[index for index, (mix, fusion) in enumerate(kinds) if is_learned(mix, fusion)]]
-    rows = rows.sort_values("trial_id")
+    kinds = zip(texts(trials, "config/mix"), texts(trials, "fusion"), strict=True)
+    learned = np.array([is_learned(mix, fusion) for mix, fusion in kinds], dtype=bool)
+    rows = trials[(trials["status"] == "completed") & learned].sort_values("trial_id")
     scores = numbers(rows, f"val/{request.metric}").dropna()
     return None if scores.empty else str(rows["trial_id"].loc[scores.index].iloc[scores.argmax()])
 
@@ -214,7 +189,7 @@ def summary(
     """
     interval = mean_interval(values, limits=limits)
     cells = (interval.mean, interval.low, interval.high, interval.n)
-    return dict(zip(_summary_names(prefix), [math.nan if x is None else x for x in cells], strict=True))
+    return dict(zip(summary_names(prefix), [math.nan if x is None else x for x in cells], strict=True))
 
 
 def summaries(
@@ -223,8 +198,8 @@ def summaries(
     """A row per group of rows that agree in the columns `by`, in order of appearance: these, and its `summary`."""
     groups = rows.groupby(list(by), sort=False)
     table = [{**dict(zip(by, key, strict=True)), **summary(own[value], limits=limits)} for key, own in groups]
-    return pd.DataFrame(table, columns=[*by, *_summary_names("")])
+    return pd.DataFrame(table, columns=[*by, *summary_names("")])
 
 
-def _summary_names(prefix: str) -> list[str]:
+def summary_names(prefix: str) -> list[str]:
     return [f"{prefix}{name}" for name in ("mean", "low", "high", "n")]

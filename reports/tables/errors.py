@@ -15,7 +15,6 @@ from adalayers.tasks.metrics import Entities, entities, same_words
 from adalayers.tasks.schemes import Scheme
 
 MISSED, SPURIOUS, BOUNDARIES = "missed", "no entity there", "other boundaries"
-WRONG_COLUMNS = ["index", "label", "prediction", "score"]
 ONE_ANSWER = 0.99
 """Share of a split's examples with one and the same answer from which on a trial is said to give one answer."""
 MOST_CLASSES = 25
@@ -23,8 +22,8 @@ MOST_CLASSES = 25
 
 
 def rows_of(predictions: pd.DataFrame, trial_ids: Sequence[str], split: str) -> pd.DataFrame:
-    """Return the predictions of some trials on one split: trial_id, index, label, prediction, score."""
-    wanted = ["trial_id", *WRONG_COLUMNS]
+    """Return the predictions of some trials on one split: trial_id, label, prediction."""
+    wanted = ["trial_id", "label", "prediction"]
     if not {*wanted, "split"} <= set(predictions.columns):
         return pd.DataFrame(columns=wanted)
     rows = predictions[predictions["trial_id"].isin(list(trial_ids)) & (predictions["split"] == split)]
