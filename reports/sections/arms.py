@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from adalayers.results.intervals import MIN_N
 from reports import names
-from reports.cells import INTERVAL, named, summary, table_of
 from reports.evidence.evidence import Evidence
-from reports.section import Section
+from reports.section import INTERVAL, Section, named, summary, table_of
 from reports.words.text import number
 
 

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from reports.cells import named, summary
 from reports.evidence.evidence import Evidence
-from reports.section import Section, Table
+from reports.section import Section, Table, named, summary
 from reports.tables import arms
 from reports.words.labels import SPLITS
 from reports.words.text import NONE

@@ -7,10 +7,9 @@ from matplotlib.figure import Figure
 
 from adalayers.results.study_file import RequestRecord
 from reports import names
-from reports.cells import ends, named, table_of
 from reports.evidence.evidence import Evidence
 from reports.plots import GREY, curves, panels
-from reports.section import Section
+from reports.section import Section, ends, named, table_of
 from reports.tables.convergence import convergence, learning_curves
 from reports.words.labels import LABELS, label
 from reports.words.text import number

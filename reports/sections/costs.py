@@ -8,11 +8,10 @@ import pandas as pd
 from matplotlib.figure import Figure
 
 from reports import names, plots
-from reports.cells import named, summary, table_of
 from reports.evidence.evidence import Evidence
 from reports.plots import COLOURS, Look
 from reports.reading.frames import records
-from reports.section import Section
+from reports.section import Section, named, summary, table_of
 from reports.tables import costs as costing
 from reports.words.labels import LABELS
 from reports.words.text import number

@@ -5,12 +5,11 @@ from __future__ import annotations
 import pandas as pd
 from matplotlib.figure import Figure
 
-from reports.cells import INTERVAL, named, summary, table_of
 from reports.evidence.evidence import Evidence
 from reports.names import symbol
 from reports.plots import legend, looks_of, panels, points, seeds_text
 from reports.reading.factors import known, label, level_name
-from reports.section import Section
+from reports.section import INTERVAL, Section, named, summary, table_of
 from reports.tables.factor import SIZE, over_factor
 from reports.words.text import number
 

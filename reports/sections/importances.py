@@ -5,11 +5,10 @@ from __future__ import annotations
 import pandas as pd
 from matplotlib.figure import Figure
 
-from reports.cells import ends, table_of
 from reports.evidence.evidence import Evidence
 from reports.names import with_meaning
 from reports.plots import bars, legend, looks_of, single
-from reports.section import Section
+from reports.section import Section, ends, table_of
 from reports.tables.importances import RESAMPLES, importances, target_share
 from reports.words.text import number
 

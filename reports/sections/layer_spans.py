@@ -7,9 +7,8 @@ from matplotlib.figure import Figure
 
 from adalayers.results.study_file import Variant
 from reports import names, plots
-from reports.cells import INTERVAL, named, relative, table_of
 from reports.evidence.evidence import Evidence
-from reports.section import Section
+from reports.section import INTERVAL, Section, named, relative, table_of
 
 MAX_ARMS = 4
 """Most arms drawn, in the order of the request."""

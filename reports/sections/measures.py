@@ -5,9 +5,8 @@ from __future__ import annotations
 import pandas as pd
 
 from adalayers.results.measures import measured
-from reports.cells import summary, table_of
 from reports.evidence.evidence import Evidence
-from reports.section import Section, Table
+from reports.section import Section, Table, summary, table_of
 from reports.tables.mix import WEIGHT, state_name
 from reports.words.text import NONE, number
 

@@ -6,11 +6,10 @@ import numpy as np
 from matplotlib.figure import Figure
 
 from reports import plots
-from reports.cells import INTERVAL, named, summary, table_of
 from reports.evidence.evidence import Evidence
 from reports.reading.factors import cell_names, column, in_order, level, level_name, levels, short
 from reports.reading.frames import records
-from reports.section import Section
+from reports.section import INTERVAL, Section, named, summary, table_of
 from reports.tables import mix
 from reports.tables.arms import confirmed
 from reports.words.labels import LABELS

@@ -5,10 +5,9 @@ from __future__ import annotations
 from adalayers.comparisons import PlannedArm
 from adalayers.results.study_file import Published
 from adalayers.tasks.metrics import bounds
-from reports.cells import INTERVAL, named, summary
 from reports.evidence.evidence import Evidence
 from reports.reading.load import as_text
-from reports.section import Section, Table
+from reports.section import INTERVAL, Section, Table, named, summary
 from reports.tables import arms as by_arm
 from reports.words.labels import SPLITS, short
 

@@ -7,12 +7,11 @@ from matplotlib.figure import Figure
 from matplotlib.patches import Patch
 
 from reports import names, plots
-from reports.cells import difference, ends
 from reports.evidence.claims import SPEED
 from reports.evidence.evidence import Evidence
 from reports.names import compared
 from reports.plots import COLOURS, MARKERS, Look
-from reports.section import Section, Table
+from reports.section import Section, Table, difference, ends
 from reports.words.labels import short
 
 LOOKS = [Look(COLOURS[colour], MARKERS[marker]) for colour, marker in ((2, 1), (1, 4), (0, 0), (0, 3))]

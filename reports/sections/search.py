@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from reports.cells import table_of
 from reports.evidence.evidence import Evidence
 from reports.names import symbol
 from reports.reading.factors import Level, column, of_trials
 from reports.reading.frames import numbers
-from reports.section import Section
+from reports.section import Section, table_of
 from reports.words.text import NONE, number
 
 MOST = 20

@@ -7,12 +7,11 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from adalayers.escaping import visible
-from reports.cells import named
 from reports.evidence.evidence import Evidence
 from reports.reading.load import as_text
 from reports.reading.space import describe
 from reports.render import markdown
-from reports.section import Section, Table
+from reports.section import Section, Table, named
 from reports.words.labels import SPLITS
 from reports.words.text import number
 

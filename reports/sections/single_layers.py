@@ -10,10 +10,9 @@ import pandas as pd
 from matplotlib.figure import Figure
 
 from reports import plots
-from reports.cells import INTERVAL, named, summary, table_of
 from reports.evidence.evidence import Evidence
 from reports.plots import COLOURS, LINES, Look
-from reports.section import Section, Table
+from reports.section import INTERVAL, Section, Table, named, summary, table_of
 from reports.tables.layers import single_layers
 from reports.words.labels import LABELS
 

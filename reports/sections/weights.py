@@ -8,9 +8,8 @@ import pandas as pd
 from matplotlib.figure import Figure
 
 from reports import plots
-from reports.cells import table_of
 from reports.evidence.evidence import Evidence
-from reports.section import Section
+from reports.section import Section, table_of
 from reports.tables import mix
 from reports.tables.arms import best_trial
 from reports.words.labels import LABELS
