@@ -24,7 +24,7 @@ from reports.evidence import planning
 from reports.evidence.claims import FIELDS, Claim, Family, judged
 from reports.evidence.holm import BETTER, OPEN, SAME, WORSE, unpaired
 from reports.render import markdown, render
-from reports.words.text import estimate, number, several
+from reports.words import estimate, number, several
 
 GATE = {BETTER: 0, WORSE: 3, SAME: 4, OPEN: 5}
 """Exit codes of what a gate comes to."""

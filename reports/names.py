@@ -8,10 +8,10 @@ from typing import Any
 
 from adalayers.comparisons import Change, Comparison, PlannedArm
 from adalayers.results.study_file import RequestRecord
+from reports import words
 from reports.evidence.holm import BETTER, OPEN, SAME, TIE, WORSE
 from reports.reading import factors
 from reports.reading.factors import known, short
-from reports.words import labels
 
 OF_MIX = {"learned": "learned mix", "uniform": "equal weights", "last": "last layer"}
 """`mix` of an arm's configuration -> what an arm is called that is named after it."""
@@ -89,7 +89,7 @@ def symbol(hyperparameter: str, request: RequestRecord) -> str:
 def with_meaning(hyperparameter: str, request: RequestRecord) -> str:
     """Return what a figure calls a hyperparameter: a factor with its meaning, else what it is in words."""
     factor = known(hyperparameter, request.factors)
-    return factors.name(factor) if factor.label else labels.short(f"config/{hyperparameter}")
+    return factors.name(factor) if factor.label else words.short(f"config/{hyperparameter}")
 
 
 def setting(factor: str, value: Any, request: RequestRecord) -> str:

@@ -12,7 +12,7 @@ import jinja2
 from markupsafe import Markup
 
 from adalayers.escaping import code, escape, fenced, link, prose
-from reports.words import text
+from reports.words import count, estimate, interval, number, several
 
 TEMPLATES = Path(__file__).parent / "templates"
 
@@ -27,7 +27,7 @@ def shown(value: Any) -> str:
     if hasattr(value, "__html__"):
         return Markup(value)
     if value is None or isinstance(value, float):
-        return Markup(text.number(value))
+        return Markup(number(value))
     if isinstance(value, int) and not isinstance(value, bool):
         return Markup(f"{value:,}")
     words = str(value)
@@ -81,11 +81,11 @@ def paragraph(words: str) -> str:
 FILTERS: dict[str, Callable[..., str]] = {
     "code": code,
     "prose": prose,
-    "number": text.number,
-    "interval": lambda ends, *how, **more: text.interval(*ends, *how, **more),
-    "estimate": lambda row: text.estimate(row["mean"], row["low"], row["high"], row["n"]),
-    "several": lambda names, most=4: text.several([shown(name) for name in names], most),
-    "count": text.count,
+    "number": number,
+    "interval": lambda ends, *how, **more: interval(*ends, *how, **more),
+    "estimate": lambda row: estimate(row["mean"], row["low"], row["high"], row["n"]),
+    "several": lambda names, most=4: several([shown(name) for name in names], most),
+    "count": count,
     "link": link,
     "fenced": fenced,
     "sentence": sentence,

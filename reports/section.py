@@ -14,7 +14,7 @@ from adalayers.results.intervals import LEVEL
 from reports.evidence.claims import Claim
 from reports.reading.frames import records
 from reports.render import markdown
-from reports.words.text import NONE, estimate, interval
+from reports.words import NONE, estimate, interval
 
 INTERVAL = f"mean [{LEVEL:.0%} interval]"
 """What heads call a `summary`: t intervals over seeds, not corrected."""

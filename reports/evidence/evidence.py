@@ -28,7 +28,7 @@ from reports.tables import arms as tables
 from reports.tables import convergence, costs, importances, layers, rates
 from reports.tables import errors as predicted
 from reports.tables.convergence import BestSoFar
-from reports.words.labels import SPLITS, AxisLabel, label
+from reports.words import SPLITS, AxisLabel, label
 
 T = TypeVar("T")
 EVALUATION_COLUMNS = ["trial_id", "split", "variant", "metric", "value"]

@@ -22,7 +22,7 @@ from adalayers.results.study_file import RequestRecord
 from adalayers.tasks.metrics import Answers, Counts, Metric, metric
 from reports.reading.frames import numbers
 from reports.tables import arms as tables
-from reports.words.text import count
+from reports.words import count
 
 RESAMPLES = 1000
 

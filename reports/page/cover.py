@@ -19,7 +19,7 @@ from reports.page.cases import correlations, distances, draw_distances, draw_pro
 from reports.page.finding import finding
 from reports.reading.frames import records
 from reports.render import render
-from reports.words.labels import short
+from reports.words import short
 
 ASIDE = re.compile(r"\.\d{8}-\d{6}$")
 """How `--fresh` renames the study it sets aside: by the time."""

@@ -16,7 +16,7 @@ from scipy import stats
 from adalayers.comparisons import FIRST
 from adalayers.results.study_file import DatasetRecord, RequestRecord
 from adalayers.tasks.metrics import bounds, smallest_effect
-from reports import names
+from reports import names, words
 from reports.evidence.claims import Claim
 from reports.evidence.evidence import Evidence, once
 from reports.evidence.holm import BETTER, OPEN, WORSE
@@ -24,7 +24,6 @@ from reports.evidence.omnibus import MATTERS
 from reports.reading.factors import known
 from reports.reading.frames import numbers
 from reports.tables import arms as tables
-from reports.words import labels
 
 NEAR_FLOOR = 0.2
 """Share of the gap from a trivial model to a perfect score, closed by the best arm, below which that comes first."""
@@ -185,7 +184,7 @@ def finding(evidence: Evidence) -> Finding:
             factors.setdefault(symbol, []).append(found_of(claim, evidence))
     return Finding(
         request=request,
-        score=f"{evidence.split_name} {labels.short(request.metric)}",
+        score=f"{evidence.split_name} {words.short(request.metric)}",
         control=names.arm(request.control, request),
         pairs=max((claim.n for claim in planned), default=0),
         compared=bool(planned),

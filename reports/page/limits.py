@@ -27,7 +27,7 @@ from reports.reading.frames import numbers, texts
 from reports.render import markdown
 from reports.tables import arms as tables
 from reports.tables import ranges
-from reports.words.text import number
+from reports.words import number
 
 POWER = 0.8
 """Chance of finding a difference of one standard deviation below which seeds are few."""

@@ -17,7 +17,7 @@ from adalayers.results.rescoring import contradictions
 from adalayers.results.study_file import RequestRecord, StudyFile, read_study
 from adalayers.storage.folder import Folder
 from reports.reading.frames import numbers
-from reports.words.text import count
+from reports.words import count
 
 
 @dataclass(frozen=True)

@@ -6,7 +6,7 @@ from adalayers.results.intervals import MIN_N
 from reports import names
 from reports.evidence.evidence import Evidence
 from reports.section import INTERVAL, Section, named, summary, table_of
-from reports.words.text import number
+from reports.words import number
 
 
 def section(evidence: Evidence) -> Section | None:

@@ -5,8 +5,7 @@ from __future__ import annotations
 from reports.evidence.evidence import Evidence
 from reports.section import Section, Table, named, summary
 from reports.tables import arms
-from reports.words.labels import SPLITS
-from reports.words.text import NONE
+from reports.words import NONE, SPLITS
 
 
 def section(evidence: Evidence) -> Section | None:

@@ -11,8 +11,7 @@ from reports.evidence.evidence import Evidence
 from reports.plots import GREY, curves, panels
 from reports.section import Section, ends, named, table_of
 from reports.tables.convergence import convergence, learning_curves
-from reports.words.labels import LABELS, label
-from reports.words.text import number
+from reports.words import LABELS, label, number
 
 PER_PANEL = 6
 """Most arms in one panel."""

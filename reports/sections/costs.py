@@ -13,8 +13,7 @@ from reports.plots import COLOURS, Look
 from reports.reading.frames import records
 from reports.section import Section, named, summary, table_of
 from reports.tables import costs as costing
-from reports.words.labels import LABELS
-from reports.words.text import number
+from reports.words import LABELS, number
 
 KINDS = {
     "frozen, matched": Look(COLOURS[0], "o"),

@@ -11,7 +11,7 @@ from reports.plots import legend, looks_of, panels, points, seeds_text
 from reports.reading.factors import known, label, level_name
 from reports.section import INTERVAL, Section, named, summary, table_of
 from reports.tables.factor import SIZE, over_factor
-from reports.words.text import number
+from reports.words import number
 
 
 def section(evidence: Evidence) -> Section | None:

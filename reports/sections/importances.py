@@ -10,7 +10,7 @@ from reports.names import with_meaning
 from reports.plots import bars, legend, looks_of, single
 from reports.section import Section, ends, table_of
 from reports.tables.importances import RESAMPLES, importances, target_share
-from reports.words.text import number
+from reports.words import number
 
 
 def section(evidence: Evidence) -> Section | None:

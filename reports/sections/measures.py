@@ -8,7 +8,7 @@ from adalayers.results.measures import measured
 from reports.evidence.evidence import Evidence
 from reports.section import Section, Table, summary, table_of
 from reports.tables.mix import WEIGHT, state_name
-from reports.words.text import NONE, number
+from reports.words import NONE, number
 
 VARIABILITY = "variability"
 

@@ -12,7 +12,7 @@ from reports.reading.frames import records
 from reports.section import INTERVAL, Section, named, summary, table_of
 from reports.tables import mix
 from reports.tables.arms import confirmed
-from reports.words.labels import LABELS
+from reports.words import LABELS
 
 PANELS = 4
 """Most levels that have a panel of their own: the ends, and evenly between them."""

@@ -9,7 +9,7 @@ from reports.evidence.evidence import Evidence
 from reports.reading.load import as_text
 from reports.section import INTERVAL, Section, Table, named, summary
 from reports.tables import arms as by_arm
-from reports.words.labels import SPLITS, short
+from reports.words import SPLITS, short
 
 
 def section(evidence: Evidence) -> Section | None:

@@ -12,7 +12,7 @@ from reports.evidence.evidence import Evidence
 from reports.names import compared
 from reports.plots import COLOURS, MARKERS, Look
 from reports.section import Section, Table, difference, ends
-from reports.words.labels import short
+from reports.words import short
 
 LOOKS = [Look(COLOURS[colour], MARKERS[marker]) for colour, marker in ((2, 1), (1, 4), (0, 0), (0, 3))]
 LOOKS.insert(3, plots.UNDECIDED)

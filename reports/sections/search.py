@@ -7,7 +7,7 @@ from reports.names import symbol
 from reports.reading.factors import Level, column, of_trials
 from reports.reading.frames import numbers
 from reports.section import Section, table_of
-from reports.words.text import NONE, number
+from reports.words import NONE, number
 
 MOST = 20
 """Rows of trials; all are in `trials.csv`."""

@@ -12,8 +12,7 @@ from reports.reading.load import as_text
 from reports.reading.space import describe
 from reports.render import markdown
 from reports.section import Section, Table, named
-from reports.words.labels import SPLITS
-from reports.words.text import number
+from reports.words import SPLITS, number
 
 CLASSES = 100
 """Most classes that are listed."""

@@ -14,7 +14,7 @@ from reports.evidence.evidence import Evidence
 from reports.plots import COLOURS, LINES, Look
 from reports.section import INTERVAL, Section, Table, named, summary, table_of
 from reports.tables.layers import single_layers
-from reports.words.labels import LABELS
+from reports.words import LABELS
 
 LOOKS = {
     "projection trained": Look(COLOURS[1], "s", ":"),

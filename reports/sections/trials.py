@@ -5,7 +5,7 @@ from __future__ import annotations
 from reports.evidence.evidence import Evidence
 from reports.section import Section, Table, named, table_of
 from reports.tables import arms
-from reports.words.text import NONE, number
+from reports.words import NONE, number
 
 MOST = 20
 """Rows of trials; all are in `trials.csv`."""

@@ -12,7 +12,7 @@ from reports.evidence.evidence import Evidence
 from reports.section import Section, table_of
 from reports.tables import mix
 from reports.tables.arms import best_trial
-from reports.words.labels import LABELS
+from reports.words import LABELS
 
 
 def section(evidence: Evidence) -> Section | None:

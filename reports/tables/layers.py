@@ -10,7 +10,7 @@ from adalayers.results.study_file import RequestRecord
 from reports.tables.arms import confirmed, summary
 from reports.tables.factor import FROZEN
 from reports.tables.mix import at_best, state, state_name, weight_columns
-from reports.words.labels import layer_name
+from reports.words import layer_name
 
 PROFILE_COLUMNS = ["state", "layer", "depth", "mean", "low", "high", "n"]
 

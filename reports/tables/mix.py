@@ -5,7 +5,7 @@ from __future__ import annotations
 import pandas as pd
 
 from reports.reading.frames import numbers
-from reports.words.labels import layer_name
+from reports.words import layer_name
 
 WEIGHT = "mix/weight_"
 ENCODER = "encoder"

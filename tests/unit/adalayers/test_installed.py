@@ -37,13 +37,13 @@ def test_the_command_line_takes_nothing_from_the_current_folder(tmp_path):
     assert "Traceback" not in done.stderr
 
 
-OWN = "from adalayers.installed import own_module; print(own_module('reports.words.text').__file__)"
+OWN = "from adalayers.installed import own_module; print(own_module('reports.words').__file__)"
 
 
 def test_own_modules_are_found_where_the_library_is(tmp_path):
     package(tmp_path, "reports", "")
     found = program(tmp_path, "-c", OWN)
-    assert found.stdout == f"{ROOT / 'reports/words/text.py'}\n", found.stderr
+    assert found.stdout == f"{ROOT / 'reports/words.py'}\n", found.stderr
     before = program(tmp_path, "-c", f"import reports; {OWN}")
     assert "another module of that name was imported before" in before.stderr
 
