@@ -25,7 +25,7 @@ from reports.reading.frames import numbers, records, searched
 from reports.reading.load import Loaded
 from reports.reading.space import Domain, domains
 from reports.tables import arms as tables
-from reports.tables import convergence, costs, importances, layers, rates
+from reports.tables import convergence, costs, importances, mix, rates
 from reports.tables import errors as predicted
 from reports.tables.convergence import BestSoFar
 from reports.words import SPLITS, AxisLabel, label
@@ -303,7 +303,7 @@ class Evidence:
     def profile(self) -> pd.DataFrame:
         backbone = self.environment.backbone
         depth = {"encoder": backbone.layers, **{stream.name: stream.layers for stream in backbone.streams}}
-        return layers.profile(self.trials, self.loaded.history, depth, self.learned_arm)
+        return mix.profile(self.trials, self.loaded.history, depth, self.learned_arm)
 
     # Trained models, cut or at use
 

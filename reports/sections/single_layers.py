@@ -13,7 +13,7 @@ from reports import plots
 from reports.evidence.evidence import Evidence
 from reports.plots import COLOURS, LINES, Look
 from reports.section import INTERVAL, Section, Table, named, summary, table_of
-from reports.tables.layers import single_layers
+from reports.tables.mix import single_layers
 from reports.words import LABELS
 
 LOOKS = {

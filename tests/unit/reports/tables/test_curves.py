@@ -10,7 +10,7 @@ from scipy import stats
 from reports.evidence.evidence import Evidence
 from reports.reading.load import Loaded, load
 from reports.tables import convergence as curves
-from reports.tables import layers
+from reports.tables import mix as layers
 from reports.tables.convergence import BestSoFar
 from tests.helpers.made_layers import with_single_layers
 from tests.helpers.made_scores import request
