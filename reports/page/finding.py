@@ -215,28 +215,18 @@ def found_of(claim: Claim, evidence: Evidence, group: str = "") -> Found:
 
 def _headline(evidence: Evidence, claims: Sequence[Claim]) -> list[Found]:
     """Return the comparisons that the study names, by arm or by role; without, the best other arm on validation."""
-    request = evidence.request
+    request, roles = evidence.request, {arm.name: arm.role for arm in evidence.request.arms}
     pairs = [(names.sides(claim, request) or ("", ""), claim) for claim in claims]
     by_arm = {arm: claim for (arm, control), claim in pairs if control == request.control}
-    chosen = {
-        str(arm): float(mean)
-        for arm, mean in zip(evidence.arms["arm"], evidence.arms["val_mean"], strict=True)
-        if arm in by_arm and mean == mean  # not NaN
-    }
-    if not chosen:
-        return []
-    headline = []
-    roles = {arm.name: arm.role for arm in request.arms}
-    for wanted in evidence.request.headline:
-        own = {arm: mean for arm, mean in chosen.items() if wanted in (arm, roles[arm])}
-        if own:
-            best = max(own, key=own.__getitem__)
-            group = GROUPS.get(wanted, wanted) if len(own) > 1 else ""
-            headline.append(found_of(by_arm[best], evidence, group))
-    if headline:
-        return headline
-    best = max(chosen, key=chosen.__getitem__)
-    return [found_of(by_arm[best], evidence, f"of {len(chosen)} other arms" if len(chosen) > 1 else "")]
+    means = evidence.arms.set_index("arm")["val_mean"].dropna()
+    chosen = {str(arm): float(mean) for arm, mean in means.items() if arm in by_arm}
+    named = [
+        (GROUPS.get(wanted, wanted), [arm for arm in chosen if wanted in (arm, roles[arm])])
+        for wanted in request.headline
+    ]
+    groups = [(group, own) for group, own in named if own] or [(f"of {len(chosen)} other arms", [*chosen])]
+    best = [(max(own, key=chosen.__getitem__), group if len(own) > 1 else "") for group, own in groups if own]
+    return [found_of(by_arm[arm], evidence, group) for arm, group in best]
 
 
 def _wholes(evidence: Evidence) -> Iterable[Whole]:

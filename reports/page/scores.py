@@ -54,19 +54,19 @@ def scores(evidence: Evidence, score: str) -> Mapping[str, Any]:
         row["arm"]: row for row in records(evidence.arms.sort_values("mean", ascending=False, kind="stable"))
     }
     order = dict.fromkeys((request.control, *evidence.by_arm, *rows_of))
-    arms = [_of_arm(rows_of[arm], evidence) for arm in order if arm in rows_of and arm not in cells]
+    every = [_of_arm(rows_of[arm], evidence) for arm in order if arm in rows_of and arm not in cells]
+    arms = [row for row in every if row.scores or row.claim]
     compared = [_row(claim, evidence.sides_of(claim) or (), evidence) for claim in evidence.others]
-    rows = [row for row in (*compared, *arms) if row.scores or row.claim]
-    claims = [row.claim for row in rows if row.claim is not None]
+    claims = [row.claim for row in (*compared, *arms) if row.claim is not None]
     return {
         "score": score,
         "reference": names.arm(request.control, request),
         "grid": _grid(evidence) if evidence.grid_factors else None,
         "levels": compared,
-        "arms": [row for row in arms if row.scores or row.claim],
+        "arms": arms,
         "intervals": any(claim.low is not None for claim in claims),
         "wider": any(claim.examples_low is not None for claim in claims),
-        "same": any(row.verdict == names.VERDICTS[SAME] for row in rows),
+        "same": any(claim.primary and claim.told == SAME for claim in claims),
         "unequal": len({row.n for row in arms if row.n}) > 1,
         "scale": _scale(evidence),
         "groups": evidence.request.data.group_column or "",

@@ -89,10 +89,10 @@ def cell_names(table: pd.DataFrame, factors: Sequence[Factor]) -> list[str]:
 
 def in_order(table: pd.DataFrame, factors: Sequence[Factor]) -> pd.DataFrame:
     """Return the rows sorted by their levels of `factors`, each in the order of `levels`."""
-    ranks = {}
-    for factor in factors:
-        values = table[column(factor.name)]
+
+    def ranks(values: pd.Series) -> pd.Series:
         order: dict[Level | None, int] = {value: index for index, value in enumerate(levels(values))}
-        ranks[factor.name] = [order.get(level(value), len(order)) for value in values]
-    by = pd.DataFrame(ranks, index=table.index)
-    return table.loc[by.sort_values(list(ranks), kind="stable").index] if ranks else table
+        return pd.Series([order.get(level(value), len(order)) for value in values], values.index, dtype=int)
+
+    by = [column(factor.name) for factor in factors]
+    return table.sort_values(by, kind="stable", key=ranks) if by else table

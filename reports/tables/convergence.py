@@ -57,17 +57,17 @@ def best_so_far(
     trials: pd.DataFrame, history: pd.DataFrame, metric: str, baseline: float | None
 ) -> BestSoFar:
     """Return the best scores so far of confirmed trials with history; a diverged one has the trivial model's."""
-    rows, curves = confirmed(trials), _curves(history, f"val/{metric}")
+    columns = {"step": numbers(history, "step"), "score": numbers(history, f"val/{metric}")}
+    evaluations = pd.DataFrame({"trial_id": history["trial_id"], **columns}).dropna()
+    curves = dict(iter(evaluations.sort_values(["trial_id", "step"]).groupby("trial_id")))
     by_arm: dict[str, dict[int, tuple[np.ndarray, np.ndarray]]] = {}
-    names = ("trial_id", "arm", "seed", "status")
-    for trial_id, arm, seed, status in zip(*(rows[name] for name in names), strict=True):
-        if pd.isna(seed):
-            continue
+    rows = confirmed(trials).dropna(subset=["seed"])
+    for trial_id, arm, seed, status in rows[["trial_id", "arm", "seed", "status"]].to_numpy(dtype=object):
         if status == "diverged" and baseline is not None:
             by_arm.setdefault(arm, {})[int(seed)] = np.zeros(1), np.full(1, baseline)
-        elif (curve := curves.get(trial_id)) is not None:
-            scores = np.maximum.accumulate(curve[f"val/{metric}"].to_numpy())
-            by_arm.setdefault(arm, {})[int(seed)] = curve["step"].to_numpy(), scores
+        elif trial_id in curves:
+            steps, scores = (curves[trial_id][name].to_numpy() for name in columns)
+            by_arm.setdefault(arm, {})[int(seed)] = steps, np.maximum.accumulate(scores)
     return BestSoFar(by_arm, baseline)
 
 
@@ -115,13 +115,3 @@ def _own_step(steps: np.ndarray, best: np.ndarray, baseline: float | None) -> fl
         return float("inf")
     # The best evaluation itself always counts, whatever rounding does to the threshold.
     return float(steps[np.argmax(best >= min(best[-1], baseline + SHARE * (best[-1] - baseline)))])
-
-
-def _curves(history: pd.DataFrame, score: str) -> dict[str, pd.DataFrame]:
-    """Return trial_id -> its evaluations that have a score, in the order of steps."""
-    if not {"step", score} <= set(history.columns):
-        return {}
-    table = pd.DataFrame({"trial_id": history["trial_id"]})
-    table["step"], table[score] = numbers(history, "step"), numbers(history, score)
-    table = table.dropna(subset=["step", score]).sort_values(["trial_id", "step"])
-    return {str(trial_id): rows for trial_id, rows in table.groupby("trial_id", sort=False)}

@@ -66,7 +66,8 @@ def test_the_best_scores_so_far_of_trials_with_history_and_of_diverged_ones(tmp_
     evidence = read(made, tmp_path)
     steps, best = evidence.best_so_far.curves[CONTROL][1]
     assert (steps.tolist(), best.tolist()) == ([10, 30, 40, 50], [0.5, 0.97, 1.0, 1.0])
-    summary = evidence.convergence.set_index("arm").loc[CONTROL]
+    of_arms = convergence.convergence(evidence.best_so_far, evidence.trials, evidence.request)
+    summary = of_arms.set_index("arm").loc[CONTROL]
     assert (summary["n"], summary["without_history"], summary["low"]) == (2, 1, 30)
     assert any("no rows in `history.parquet`" in problem for problem in evidence.loaded.problems)
     # A trial no better than the trivial model leaves no score to be reached.
