@@ -94,8 +94,8 @@ def single_layers(arms: pd.DataFrame, request: RequestRecord, hidden_states: Seq
     configs = {arm.name: arm.config for arm in request.arms if arm.config.get("base_model", FROZEN) == FROZEN}
     rows = arms[arms["arm"].isin(configs)].dropna(subset=["mean"])
     rows = rows.assign(
-        state=[configs[arm].get("layer") for arm in rows["arm"]],
-        trained=[configs[arm].get("train_projections") is not False for arm in rows["arm"]],
+        state=rows["arm"].map(lambda arm: configs[arm].get("layer")),
+        trained=rows["arm"].map(lambda arm: configs[arm].get("train_projections") is not False),
     )
     single = rows[(rows["mix"] == "single") & rows["state"].notna()]
     deepest = max((int(name) for name in hidden_states if name.isdigit()), default=None)
