@@ -76,20 +76,11 @@ class Cover:
         arms = dict.fromkeys(
             (arm, names.arm(arm, case.request)) for case in self.cases for arm in case.evidence.arms["arm"]
         )
-        entries = [
-            {
-                "name": case.name,
-                "link": case.link,
-                "state": state(case.study),
-                "finding": finding(case.evidence),
-            }
-            for case in self.cases
-        ]
         return render(
             "cover.md.j2",
             title=self.title.replace("_", " "),
             questions=[question for question in questions if question],
-            entries=entries,
+            entries=[(case, state(case.study), finding(case.evidence)) for case in self.cases],
             arms=[(name, [case.evidence.row_of(arm) for case in self.cases]) for arm, name in arms],
             nothing=[
                 case.name

@@ -6,11 +6,11 @@ A rule returns what its sentence is made of, or None; `templates/limits.md.j2` h
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from statistics import fmean, median
 from typing import Any
 
-import pandas as pd
 from scipy import special
 
 from adalayers.comparisons import FIRST
@@ -60,7 +60,7 @@ def _named(claims: Sequence[Claim], evidence: Evidence) -> list[str]:
     return [names.compared(claim, evidence.request) for claim in claims]
 
 
-def _arms(arms: Sequence[Any], evidence: Evidence) -> list[str]:
+def _arms(arms: Iterable[Any], evidence: Evidence) -> list[str]:
     return [names.arm(str(arm), evidence.request) for arm in dict.fromkeys(arms) if arm]
 
 
@@ -76,7 +76,7 @@ def without_result(evidence: Evidence) -> Rows | None:
     if not len(lost) and not left:
         return None
     statuses = {status: int((lost["status"] == status).sum()) for status in ("failed", "diverged")}
-    return {"lost": statuses, "arms": _arms(list(lost["arm"]), evidence), "unfinished": left}
+    return {"lost": statuses, "arms": _arms(lost["arm"], evidence), "unfinished": left}
 
 
 def validation(evidence: Evidence) -> Rows | None:
@@ -176,31 +176,24 @@ def parameters(evidence: Evidence) -> Rows | None:
 
 def rate(evidence: Evidence) -> Rows | None:
     """One learning rate for all arms, that nothing tuned."""
-    if len(evidence.rates):
+    request = evidence.request
+    if len(evidence.rates) or request.rate is None or len(request.arms) < 2:
         return None
-    lr = evidence.request.rate
-    if lr is None or len(evidence.request.arms) < 2:
-        return None
-    return {"lr": lr, "set": "lr" in evidence.request.set}
+    return {"lr": request.rate, "set": "lr" in request.set}
 
 
 def edge_of_rates(evidence: Evidence) -> Rows | None:
     """Arms whose rate lies at an end of those that were tried."""
     rows = evidence.rates
-    at_end = rows[rows["edge"] != ""] if len(rows) else rows
-    if not len(at_end):
-        return None
-    return {"arms": _arms(list(at_end["arm"]), evidence), "of": rows["arm"].nunique()}
+    at_end = rows.loc[rows["edge"] != "", "arm"]
+    return {"arms": _arms(at_end, evidence), "of": rows["arm"].nunique()} if len(at_end) else None
 
 
 def taken(evidence: Evidence) -> Rows | None:
     """Trials that other studies trained: what these found and what is found here rest on the same."""
     rows = tables.confirmed(evidence.trials)
-    sources = [source for source in texts(rows, TAKEN_FROM) if source]
-    if not sources:
-        return None
-    counts = pd.Series(sources).value_counts()
-    return {"sources": list(counts.items()), "of": len(rows)}
+    sources = Counter(filter(None, texts(rows, TAKEN_FROM)))
+    return {"sources": sources.most_common(), "of": len(rows)} if sources else None
 
 
 def heavy(evidence: Evidence) -> Rows | None:
