@@ -44,7 +44,7 @@ def arm(name: str, request: RequestRecord) -> str:
         if equals and key.isidentifier() and value:
             if key in fixed and len(name.split(" ")) > 1:
                 continue
-            piece = _layer(value, own) if key == "layer" else setting(key, _number(value), request)
+            piece = _layer(value, own) if key == "layer" else setting(key, factors.level(value), request)
             pieces, plain = [*pieces, piece], False
         elif plain:
             pieces[-1] += f" {_word(token, own)}"
@@ -72,13 +72,6 @@ def _word(token: str, own: PlannedArm) -> str:
     if is_mix and mix is not None and "layer" not in own.name:
         return OF_MIX[mix]
     return WORDS.get(token, re.sub(r"(?<=[a-z])-(?=mix$)", " ", token))
-
-
-def _number(value: str) -> Any:
-    try:
-        return float(value)
-    except ValueError:
-        return value
 
 
 def symbol(hyperparameter: str, request: RequestRecord) -> str:
