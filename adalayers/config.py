@@ -148,12 +148,14 @@ class TrialConfig(HeadConfig, AdapterConfig, ABC):
     tasks:        what the method has answers for: whole texts, single words, or both
     own_read_out: whether it gives logits itself, so that there is no head and nothing of one is used
     token_by_token: whether what it gives of a token follows from that token's states alone
+    least_outputs: how many labels it takes at least
     """
 
     fusion: ClassVar[str]
     tasks: ClassVar[tuple[Head, ...]] = ("sequence", "token")
     own_read_out: ClassVar[bool] = False
     token_by_token: ClassVar[bool] = False
+    least_outputs: ClassVar[int] = 1
 
     hidden_states: str = "layers"
     stream: StreamChoice = "encoder"
@@ -241,12 +243,9 @@ class TrialConfig(HeadConfig, AdapterConfig, ABC):
         chosen = chosen_states(self.hidden_states, shape, stream=self.stream)
         names = ("layers", "with-embeddings", self.hidden_states)
         name = next(name for name in names if chosen_states(name, shape, stream=self.stream) == chosen)
-        return {
-            **self.values(),
-            "hidden_states": name,
-            "word_position": self.word_token(shape),
-            "base_lr": self.base_lr or self.lr,
-        }
+        values = self.values()
+        rates: Settings = {name: rate or self.lr for name, rate in values.items() if name.endswith("_lr")}
+        return {**values, **rates, "hidden_states": name, "word_position": self.word_token(shape)}
 
     def word_token(self, shape: Shape) -> Literal["first-token", "last-token"]:
         """Return which token answers for its word."""
@@ -284,6 +283,11 @@ class TrialConfig(HeadConfig, AdapterConfig, ABC):
                 f"wanted fusion to be a method for tasks with a label per {_ANSWERED[shape.head]}, "
                 f"got fusion={self.fusion}, which has no answer per {_ANSWERED[shape.head]}; change fusion"
             )
+        if shape.n_outputs < self.least_outputs:
+            raise BadInput(
+                f"wanted a task of at least {self.least_outputs} labels for fusion={self.fusion}, got "
+                f"{shape.n_outputs}; change fusion"
+            )
         chosen_states(self.hidden_states, shape, stream=self.stream)
         trainable = self.base_model == "frozen" or shape.family != "states"
         self.require(
@@ -302,6 +306,14 @@ class TrialConfig(HeadConfig, AdapterConfig, ABC):
         self.require("read_out", answers, wanted)
         if self.base_model == "adapters":
             layer_parts(shape.family)
+
+    def check_layer(self, shape: Shape, layer: int | None) -> None:
+        """Raise `BadInput` where one hidden state is to be read, and `layer` is the number of none, or of several."""
+        states = self.states(shape)
+        one_stream = len({state.stream for state in states}) == 1
+        self.require("stream", one_stream, "encoder or decoder, for the layer that is read is of one of them")
+        numbers = [state.number for state in states]
+        self.require("layer", layer is None or layer in numbers, f"one of {numbers}")
 
     def pooling(self, shape: Shape) -> Pooling | None:
         """Return how a text's tokens may be pooled in each layer before anything else, and the model stay the same.

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Collection, Sequence
+from contextlib import ExitStack
 from typing import Any
 
 import torch
@@ -13,6 +13,10 @@ from torch import Tensor, nn
 from adalayers.backbones.families import Family
 from adalayers.errors import BadInput
 from adalayers.states import State, Stream
+from adalayers.tensors.ragged import Lengths, padded
+
+Ids = Int[Tensor, " tokens"]
+"""A number of each token, sequences end to end."""
 
 
 class Backbone(nn.Module):
@@ -27,7 +31,7 @@ class Backbone(nn.Module):
         family: How its hidden states are read.
         pad_id: Stands at padding.
         start_id: What the decoder of an encoder-decoder model reads first; None: the text's last token.
-        depth: Layers that the model still has, where those beyond the deepest state were left out.
+        depth: Layers that the model still has, where those beyond it were left out.
     """
 
     def __init__(
@@ -55,11 +59,6 @@ class Backbone(nn.Module):
         """The first stream, which is the only one of most backbones."""
         return self.streams[0]
 
-    @property
-    def final_norm(self) -> str | None:
-        """Name of the norm that the last state of the first stream lies behind, within `model`; None: there is none."""
-        return self.family.final_norm if self.stream.final_norm else None
-
     def train(self, mode: bool = True) -> Backbone:
         """Stay in eval mode, whatever `mode` says: dropout in a frozen model would only add noise."""
         super().train(False)
@@ -82,17 +81,28 @@ class Backbone(nn.Module):
         Raises:
             BadInput: For a model whose streams are not l layers of one width.
         """
-        self.model.eval()  # someone may have called model.train() past our own
+        if not self.training:
+            self.model.eval()  # someone may have called model.train() past our own
         # RoBERTa's kind counts positions by what is no pad token, so padding has to be that token.
         input_ids = input_ids.masked_fill(attention_mask == 0, self.pad_id)
-        # Not inference_mode: a fusion's backward may need the states saved.
-        with torch.no_grad():
-            if len(self.streams) == 1:
-                types = with_token_types(self.model, token_types)
-                states, _ = self._read(self.stream, self.model, input_ids, attention_mask, **types)
-            else:
-                states = self._read_both(input_ids, attention_mask)
+        if len(self.streams) == 1:
+            typed = (getattr(self.model.config, "type_vocab_size", 0) or 0) > 1
+            types = {"token_type_ids": token_types} if typed and token_types is not None else {}
+            states, _ = self._read(self.stream, self.model, input_ids, attention_mask, **types)
+        else:
+            states = self._read_both(input_ids, attention_mask)
         return {state: states[state] for state in self.states}
+
+    def of_sequences(
+        self, input_ids: Ids, lengths: Lengths, states: Collection[State], token_types: Ids | None = None
+    ) -> dict[State, Float[Tensor, "tokens width"]]:
+        """Return some hidden states of sequences, real tokens end to end; `lengths` are on the CPU."""
+        ids, padding, rows = padded(input_ids.unsqueeze(1), lengths)
+        mask = torch.ones_like(ids) if padding is None else (~padding).long().unsqueeze(2)
+        types = None if token_types is None else padded(token_types.unsqueeze(1), lengths)[0].squeeze(2)
+        given = self(ids.squeeze(2), mask.squeeze(2), types)
+        flat = {state: given[state].flatten(0, 1) for state in states}
+        return flat if rows is None else {state: flat[state].index_select(0, rows) for state in states}
 
     def _read_both(self, input_ids: Tensor, attention_mask: Tensor) -> dict[State, Tensor]:
         """Return the hidden states of an encoder and of the decoder that attends to it."""
@@ -117,7 +127,12 @@ class Backbone(nn.Module):
         self, stream: Stream, module: nn.Module, input_ids: Tensor, attention_mask: Tensor, **more: Tensor
     ) -> tuple[dict[State, Tensor], Tensor]:
         """Return the hidden states of a stream, and what its module gives after all layers."""
-        with self._noted(stream, module) as before_norm:
+        before_norm = list[Tensor]()
+        with ExitStack() as hooks:  # which do not stay: a copy of the model would note as well
+            if stream.final_norm:  # the last state as the others are is what enters it
+                norm = module.get_submodule(self.family.final_norm)
+                note = norm.register_forward_pre_hook(lambda _, given: before_norm.append(given[0]))
+                hooks.enter_context(note)
             output = module(
                 input_ids=input_ids,
                 attention_mask=attention_mask,
@@ -126,35 +141,14 @@ class Backbone(nn.Module):
                 **more,
             )
         names, states = stream.states(), [*output.hidden_states, *before_norm]
-        if self.depth is not None:
-            # The last one lies behind a norm that it does not in the whole model: the layers beyond it are gone.
-            names, states = names[: self.depth], list(output.hidden_states[:-1])
+        if self.depth is not None:  # that layer's own lies behind no norm in the whole model
+            names, states = names[: self.depth + 1], [*states[: self.depth], states[-1]]
         if len(states) != len(names) or any(state.shape[-1] != self.width for state in states):
             raise BadInput(
                 f"wanted {len(names)} hidden states of width {self.width} from the backbone, "
                 f"got widths {[state.shape[-1] for state in states]}; choose another backbone"
             )
         return dict(zip(names, states, strict=True)), output.last_hidden_state
-
-    @contextmanager
-    def _noted(self, stream: Stream, module: nn.Module) -> Iterator[list[Tensor]]:
-        """Yield what enters the final norm meanwhile, where there is one: the last state as the others are.
-
-        The hook does not stay: a copy of the model would note as well.
-        """
-        inputs: list[Tensor] = []
-        if not stream.final_norm or self.depth is not None:
-            yield inputs
-            return
-        norm = module.get_submodule(self.family.final_norm)
-        with norm.register_forward_pre_hook(lambda module, given: inputs.append(given[0])):
-            yield inputs
-
-
-def with_token_types(model: Any, token_types: Tensor | None) -> dict[str, Tensor]:
-    """Return what a model is called with besides its token ids: their types, where there are and it has such."""
-    typed = (getattr(model.config, "type_vocab_size", 0) or 0) > 1
-    return {"token_type_ids": token_types} if typed and token_types is not None else {}
 
 
 def list_of_layers(model: nn.Module, layers: int) -> str | None:

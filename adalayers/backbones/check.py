@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 import copy
-import functools
 import itertools
 import json
-from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager
 from typing import Any
 
 import torch
 from torch import Tensor, nn
+from torch.nn.modules.module import register_module_forward_hook
 
 from adalayers.backbones.backbone import Backbone, list_of_layers
 from adalayers.backbones.families import FAMILIES, Family
@@ -132,9 +130,15 @@ def _same(a: Tensor, b: Tensor) -> bool:
 
 def _final_norm(module: nn.Module, layers: int, ids: Tensor, mask: Tensor) -> str | None:
     """Return the name of the norm behind the last layer; "" where there is none, None for something else there."""
-    name = list_of_layers(module, layers)
+    name, names = list_of_layers(module, layers), {within: name for name, within in module.named_modules()}
     assert name is not None
-    with torch.no_grad(), _watched(module) as seen:
+    seen: dict[str, tuple[Any, Any]] = {}
+
+    def note(within: nn.Module, given: tuple[Any, ...], named: dict[str, Any], output: Any) -> None:
+        entered = given[0] if given else named.get("hidden_states")
+        seen[names[within]] = entered, output[0] if isinstance(output, tuple) else output
+
+    with torch.no_grad(), register_module_forward_hook(note, with_kwargs=True):
         given = module(input_ids=ids, attention_mask=mask, output_hidden_states=True, return_dict=True)
     last, own = given.hidden_states[-1], seen[f"{name}.{layers - 1}"][1]
     if torch.equal(last, own):
@@ -156,27 +160,11 @@ def last_state_problem(backbone: Backbone) -> str:
     ids = torch.tensor([[1, 2]])
     for stream, module in zip(backbone.streams, of_streams, strict=True):
         wanted = backbone.family.final_norm if stream.final_norm else ""
-        if list_of_layers(module, stream.layers) is None:  # all layers are one and the same
+        layers = backbone.depth or stream.layers
+        if list_of_layers(module, layers) is None:  # all layers are one and the same
             continue
-        found = _final_norm(module, stream.layers, ids, torch.ones_like(ids))
+        found = _final_norm(module, layers, ids, torch.ones_like(ids))
         if found != wanted:
             lies = "nowhere that is known" if found is None else f"behind {found or 'the last layer'}"
             return f"that of the {stream.name} lies {lies}, not behind {wanted or 'the last layer'}"
     return ""
-
-
-@contextmanager
-def _watched(module: nn.Module) -> Iterator[dict[str, tuple[Any, Any]]]:
-    """Yield, by name, what entered and what left each module within meanwhile."""
-    seen: dict[str, tuple[Any, Any]] = {}
-
-    def note(
-        name: str, within: nn.Module, given: tuple[Any, ...], named: dict[str, Any], output: Any
-    ) -> None:
-        entered = given[0] if given else named.get("hidden_states")
-        seen[name] = entered, output[0] if isinstance(output, tuple) else output
-
-    with ExitStack() as hooks:
-        for name, within in module.named_modules():
-            hooks.enter_context(within.register_forward_hook(functools.partial(note, name), with_kwargs=True))
-        yield seen

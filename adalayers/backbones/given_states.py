@@ -3,21 +3,23 @@
 from __future__ import annotations
 
 import itertools
+from collections.abc import Collection
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import torch
+from jaxtyping import Float
 from safetensors import safe_open
 from torch import Tensor, nn
 
 from adalayers.backbones import states_folder
-from adalayers.backbones.backbone import Backbone
+from adalayers.backbones.backbone import Backbone, Ids
 from adalayers.backbones.sources import BackboneSource
 from adalayers.backbones.states_folder import PAGE, ROLES, StatesFolder
 from adalayers.backbones.tokens import Encoded
 from adalayers.errors import BadInput
 from adalayers.states import State
-from adalayers.tensors.ragged import ragged_index
+from adalayers.tensors.ragged import Lengths, ragged_index
 
 if TYPE_CHECKING:
     from adalayers.tasks.task import Task
@@ -40,24 +42,20 @@ class GivenStates(Backbone):
         self._ends = np.cumsum([shard.rows for shard in shards])
         self._names = dict(zip(source.streams[0].states(), there.meta["states"], strict=True))
 
-    def forward(
-        self, input_ids: Tensor, attention_mask: Tensor, token_types: Tensor | None = None
+    def of_sequences(
+        self, input_ids: Ids, lengths: Lengths, states: Collection[State], token_types: Ids | None = None
     ) -> dict[State, Tensor]:
-        real = attention_mask.bool().cpu()
-        rows = input_ids.cpu()[real].numpy()
+        rows = input_ids.cpu().numpy()
         shards = np.searchsorted(self._ends, rows, side="right")
-        return {state: self._padded(state, real, rows, shards).to(input_ids.device) for state in self.states}
+        return {state: self._values(state, rows, shards).to(input_ids.device) for state in states}
 
-    def _padded(self, state: State, real: Tensor, rows: np.ndarray, shards: np.ndarray) -> Tensor:
-        """Return a state [batch, time, width], float32, 0 at padding."""
+    def _values(self, state: State, rows: np.ndarray, shards: np.ndarray) -> Float[Tensor, "tokens width"]:
         values = torch.zeros(len(rows), self.width)
         for shard in np.unique(shards):
             at = torch.from_numpy(np.flatnonzero(shards == shard))
             array = self._files[shard].get_tensor(self._names[state])
             values[at] = array[torch.from_numpy(rows)[at] - int(self._ends[shard]) + len(array)].float()
-        padded = torch.zeros(*real.shape, self.width)
-        padded[real] = values
-        return padded
+        return values
 
 
 def encoded_states(states: StatesFolder, task: Task) -> dict[str, Encoded]:

@@ -88,8 +88,7 @@ def _require_pass(backbone: Backbone, source: BackboneSource) -> None:
         "its config.json does not fit its weights: fix it, or fetch the model again",
     ):
         backbone(torch.zeros(2, 2, dtype=torch.long), torch.tensor([[1, 1], [1, 0]]))
-        # Of a model without its last layers what lies behind them is not read.
-        if backbone.depth is None and (problem := last_state_problem(backbone)):
+        if problem := last_state_problem(backbone):
             raise BadInput(
                 f"wanted the last hidden states of {source.id!r} as {source.family!r} models have them, {problem}; "
                 "install the release of transformers that constraints.txt names, or tell us of it"
@@ -97,13 +96,10 @@ def _require_pass(backbone: Backbone, source: BackboneSource) -> None:
 
 
 def _depth(source: BackboneSource) -> int | None:
-    """Return how many layers suffice for the states that are read; None: all of them.
-
-    One more than the deepest state: the last layer's own lies behind what follows the layers.
-    """
+    """Return how many layers suffice for the states that are read, at least one; None: all of them."""
     if source.chosen is None or len(source.streams) > 1 or source.reading.shared:
         return None
-    depth = max(state.number for state in source.chosen) + 1
+    depth = max(1, *(state.number for state in source.chosen))
     return depth if depth < source.layers else None
 
 

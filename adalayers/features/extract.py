@@ -12,7 +12,7 @@ from adalayers.backbones.backbone import Backbone
 from adalayers.backbones.tokens import Encoded
 from adalayers.features.store import Writer
 from adalayers.states import Pooling, State
-from adalayers.tensors.ragged import padded, pooled, ragged_index, token_batches
+from adalayers.tensors.ragged import pooled, ragged_index, token_batches
 
 EXTRACT_TOKENS = 4096
 """Tokens, padding included, of one forward pass of the backbone."""
@@ -62,18 +62,11 @@ def hidden_states(
     backbone: Backbone, encoded: Encoded, examples: np.ndarray, device: torch.device
 ) -> dict[State, Tensor]:
     """Return all hidden states of the sequences `examples`, each [tokens, K], end to end without padding."""
-    lengths = torch.from_numpy(encoded.offsets[examples + 1] - encoded.offsets[examples])
     tokens = ragged_index(encoded.offsets, examples)
 
-    def padded_column(column: np.ndarray) -> tuple[Tensor, Tensor | None, Tensor | None]:
-        flat = torch.from_numpy(column[tokens].astype(np.int64)).unsqueeze(1)
-        rows, padding, places = padded(flat.to(device), lengths)
-        return rows.squeeze(2), padding, places
+    def of_tokens(column: np.ndarray) -> Tensor:
+        return torch.from_numpy(column[tokens].astype(np.int64)).to(device)
 
-    ids, padding, places = padded_column(encoded.input_ids)
-    types = None if encoded.token_types is None else padded_column(encoded.token_types)[0]
-    mask = torch.ones_like(ids) if padding is None else (~padding).long()
-    flat = {state: values.flatten(0, 1) for state, values in backbone(ids, mask, types).items()}
-    if places is None:
-        return flat
-    return {state: values.index_select(0, places) for state, values in flat.items()}
+    lengths = torch.from_numpy(encoded.offsets[examples + 1] - encoded.offsets[examples])
+    types = None if encoded.token_types is None else of_tokens(encoded.token_types)
+    return backbone.of_sequences(of_tokens(encoded.input_ids), lengths, backbone.states, types)

@@ -6,7 +6,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Any, Literal, Protocol, runtime_checkable
+from typing import TYPE_CHECKING, Any, Literal
 
 import torch
 from jaxtyping import Float
@@ -14,6 +14,9 @@ from torch import Tensor, nn
 
 from adalayers.states import State
 from adalayers.tensors.ragged import Lengths
+
+if TYPE_CHECKING:  # data point up to here
+    from adalayers.data.trial_data import Batch
 
 States = Mapping[State, Float[Tensor, "tokens K"]]
 """The hidden states of a batch's real tokens, end to end."""
@@ -43,30 +46,6 @@ class Term:
     matrix: Tensor | None = None
     gelu: bool = False
     eps: float | None = None
-
-
-@runtime_checkable
-class Examples(Protocol):
-    """One batch of the training data, for a fusion that looks at it before training.
-
-    Attributes:
-        states:  {hidden state: [tokens, K]}, real tokens end to end, read at each access
-        lengths: int64 [batch]
-        labels:  [batch], or [words]
-        words:   indices of the words' first sub-tokens, or None
-        special: bool [tokens], tokens that are no part of a text, on the CPU as lengths are; None where nobody knows
-    """
-
-    @property
-    def states(self) -> Mapping[State, Tensor]: ...
-    @property
-    def lengths(self) -> Tensor: ...
-    @property
-    def labels(self) -> Tensor: ...
-    @property
-    def words(self) -> Tensor | None: ...
-    @property
-    def special(self) -> Tensor | None: ...
 
 
 class Fusion(nn.Module, ABC):
@@ -196,7 +175,7 @@ class Fusion(nn.Module, ABC):
         """
         return None
 
-    def fit(self, batches: Iterable[Examples]) -> None:
+    def fit(self, batches: Iterable[Batch]) -> None:
         """Look at the training data, once, before training; the batches may be gone over several times."""
 
     def refit(self) -> bool:

@@ -14,7 +14,7 @@ from torch.nn import functional
 from adalayers.config import bounded
 from adalayers.fusion.fusion import Fusion, Lengths, States
 from adalayers.fusion.projections import Projected, ProjectedConfig, starts
-from adalayers.states import Pooling, Settings, Shape, State
+from adalayers.states import Pooling, Shape, State
 from adalayers.tensors.ragged import sequence_means
 
 Keys = Literal["tokens", "texts", "static"]
@@ -35,9 +35,6 @@ class LayerAttentionConfig(ProjectedConfig):
 
     keys: Keys = "tokens"
     mix_lr: float | None = bounded(None, above=0)
-
-    def resolved(self, shape: Shape) -> Settings:
-        return {**super().resolved(shape), "mix_lr": self.mix_lr or self.lr}
 
     def _pooling(self) -> Pooling | None:
         return None if self.keys == "texts" else super()._pooling()

@@ -17,7 +17,7 @@ from adalayers.errors import BadInput
 from adalayers.fusion.fusion import Lengths, States, Term
 from adalayers.fusion.projections import NORM_EPS, projections
 from adalayers.fusion.weighted import WeightedConfig, WeightedFusion
-from adalayers.states import Pooling, Settings, Shape, State
+from adalayers.states import Pooling, Shape, State
 from adalayers.tensors import ragged
 from adalayers.tensors.dropout import Dropout
 from adalayers.tensors.members import Batches
@@ -62,11 +62,6 @@ class LayerMixConfig(WeightedConfig):
     gelu_after_mix: bool = False
     mix_lr: float | None = bounded(None, above=0)
 
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        divides = self.read_out != "attention" or self.k % self.heads == 0
-        self.require("heads", divides, f"a divisor of k = {self.k}")
-
     def width(self, shape: Shape) -> int:
         return self.k
 
@@ -75,9 +70,6 @@ class LayerMixConfig(WeightedConfig):
         scale = {"entropy_scale"} if self.entropy_weight == 0 else set()
         when = {"cutoff_when"} if self.cutoff == 0 else set()
         return super().unused(shape) | learned_alone | scale | when
-
-    def resolved(self, shape: Shape) -> Settings:
-        return {**super().resolved(shape), "mix_lr": self.mix_lr or self.lr}
 
     def check(self, shape: Shape) -> None:
         super().check(shape)

@@ -12,7 +12,6 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from adalayers.config import bounded
-from adalayers.errors import BadInput
 from adalayers.fusion.fusion import Fusion, Lengths, States
 from adalayers.fusion.projections import NORM_EPS, Projected, ProjectedConfig
 from adalayers.states import Shape, State
@@ -33,6 +32,7 @@ class RoutingConfig(ProjectedConfig):
 
     fusion: ClassVar[str] = "routing"
     own_read_out: ClassVar[bool] = True
+    least_outputs: ClassVar[int] = 2  # they compete for what is routed
 
     hidden_vectors: int = bounded(0, least=0)
 
@@ -45,13 +45,6 @@ class RoutingConfig(ProjectedConfig):
 
     def unused(self, shape: Shape) -> set[str]:
         return super().unused(shape) | ({"hidden_vectors"} if shape.per_token else set())
-
-    def check(self, shape: Shape) -> None:
-        super().check(shape)
-        if shape.n_outputs < 2:
-            raise BadInput(
-                f"wanted at least two labels, which compete for what is routed, got {shape.n_outputs}; change fusion"
-            )
 
     def build(self, shape: Shape) -> RoutedLayers:
         return RoutedLayers(self, shape)
@@ -112,7 +105,9 @@ class Routing(nn.Module):
             phi = beta_use * use - beta_ignore * (active - use)
             pooled = phi.transpose(1, 2) @ x * scale.unsqueeze(2)
             out = (pooled * self.vote_scale) @ self.vote
-            out = self._normalised(out + phi.sum(dim=1).unsqueeze(2) * self.vote_bias)
+            out = out + phi.sum(dim=1).unsqueeze(2) * self.vote_bias
+            if self.h > 1:
+                out = functional.layer_norm(out, (self.h,), eps=NORM_EPS)
             if not last:
                 predicted = (out @ self.predict) * self.predict_scale + self.predict_bias
                 product = (predicted @ x.transpose(1, 2)).transpose(1, 2)
@@ -128,9 +123,6 @@ class Routing(nn.Module):
         # One product: reading all vectors is what costs.
         both = functional.linear(x, torch.cat([self.score, self.betas.weight]))
         return both[:, :, 0], both[:, :, 1:] + self.betas.bias
-
-    def _normalised(self, out: Float[Tensor, "batch m h"]) -> Float[Tensor, "batch m h"]:
-        return functional.layer_norm(out, (self.h,), eps=NORM_EPS) if self.h > 1 else out
 
 
 class RoutedLayers(Fusion):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from typing import ClassVar, Literal
+from typing import TYPE_CHECKING, ClassVar, Literal
 
 import torch
 from jaxtyping import Float, Int
@@ -13,10 +13,13 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from adalayers.errors import BadInput
-from adalayers.fusion.fusion import Examples, Fusion, Lengths, States, Term
+from adalayers.fusion.fusion import Fusion, Lengths, States, Term
 from adalayers.fusion.projections import ProjectedConfig, projected, projected_term, projections, start_seed
 from adalayers.states import Shape, State
 from adalayers.tensors.ragged import sequence_means, to_device
+
+if TYPE_CHECKING:
+    from adalayers.data.trial_data import Batch
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -27,16 +30,9 @@ class VariabilityConfig(ProjectedConfig):
     """
 
     fusion: ClassVar[str] = "variability"
+    least_outputs: ClassVar[int] = 2  # what varies less within classes than between them
 
     read: Literal["selected", "last"] = "selected"
-
-    def check(self, shape: Shape) -> None:
-        super().check(shape)
-        if shape.n_outputs < 2:
-            raise BadInput(
-                f"wanted a task with at least two classes, which vary less within than between, got {shape.n_outputs} "
-                "outputs; change fusion"
-            )
 
     def build(self, shape: Shape) -> SelectedLayer:
         return SelectedLayer(self, shape)
@@ -81,7 +77,7 @@ class SelectedLayer(Fusion):
         return [] if self._read in self._dropped else [self._read]
 
     @torch.no_grad()
-    def fit(self, batches: Iterable[Examples]) -> None:
+    def fit(self, batches: Iterable[Batch]) -> None:
         """Choose the layer with the lowest nu, the first of equals, and start its projection.
 
         Raises:
@@ -179,7 +175,7 @@ def _axes(means: Float[Tensor, "classes K"]) -> Float[Tensor, "K rank"]:
     return (axes[real] / sizes[real].unsqueeze(1)).T * math.sqrt(n)
 
 
-def labelled(batches: Iterable[Examples], states: Sequence[State]) -> Labelled:
+def labelled(batches: Iterable[Batch], states: Sequence[State]) -> Labelled:
     """Yield state, vectors [n, K] and labels [n] of each batch, for each hidden state.
 
     Of sequences the mean of their tokens, without those that the tokeniser added; where nobody says which these are,
@@ -197,7 +193,7 @@ def labelled(batches: Iterable[Examples], states: Sequence[State]) -> Labelled:
             yield state, vectors, batch.labels
 
 
-def _text(batch: Examples) -> tuple[Tensor, Tensor]:
+def _text(batch: Batch) -> tuple[Tensor, Tensor]:
     """Return the rows of the tokens that are no special ones, and how many each sequence has of them."""
     lengths = batch.lengths
     special, ends = batch.special, lengths.cumsum(0)

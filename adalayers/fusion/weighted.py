@@ -54,13 +54,8 @@ class WeightedConfig(TrialConfig):
 
     def check(self, shape: Shape) -> None:
         super().check(shape)
-        states = self.states(shape)
-        one_stream = self.mix != "single" or len({state.stream for state in states}) == 1
-        self.require(
-            "stream", one_stream, "encoder or decoder where mix=single, whose layer is of one of them"
-        )
-        numbers = [state.number for state in states]
-        self.require("layer", self.layer is None or self.layer in numbers, f"one of {numbers}")
+        if self.mix == "single":
+            self.check_layer(shape, self.layer)
 
     def fixed_weights(self, shape: Shape) -> Float[Tensor, " states"]:
         """Return the weights of the hidden states read where they are not learned; learned ones: all alike."""

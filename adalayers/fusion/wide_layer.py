@@ -42,16 +42,11 @@ class WideLayerConfig(TrialConfig):
             **super().resolved(shape),
             "layer": states[-1].number if self.layer is None else self.layer,
             "projections": self.projections or len(states),
-            "mix_lr": self.mix_lr or self.lr,
         }
 
     def check(self, shape: Shape) -> None:
         super().check(shape)
-        states = self.states(shape)
-        one_stream = len({state.stream for state in states}) == 1
-        self.require("stream", one_stream, "encoder or decoder, for the layer is of one of them")
-        numbers = [state.number for state in states]
-        self.require("layer", self.layer is None or self.layer in numbers, f"one of {numbers}")
+        self.check_layer(shape, self.layer)
 
     def build(self, shape: Shape) -> WideLayer:
         return WideLayer(self, shape)

@@ -13,8 +13,8 @@ from jaxtyping import Bool, Float
 from torch import Tensor, nn
 from torch.nn import functional
 
-from adalayers.config import POOLED, TrialConfig
-from adalayers.states import Pooling, Shape
+from adalayers.config import POOLED, HeadConfig
+from adalayers.states import Shape
 from adalayers.tensors.attention import SelfAttention
 from adalayers.tensors.dropout import Dropout
 from adalayers.tensors.members import LayerNorm, Linear
@@ -31,7 +31,7 @@ def mean_of_real(values: Mixed, padding: Bool[Tensor, "... batch time"]) -> Floa
 
 
 class Head(nn.Module, ABC):
-    """Reads mixed states out, and classifies what it has read.
+    """Reads mixed states of width k out, and classifies what it has read.
 
     Attributes:
         pass_tokens: About as many tokens of padding cost as much as a further pass over a group of sequences.
@@ -50,16 +50,12 @@ class Head(nn.Module, ABC):
 
 
 class SequenceHead(Head):
-    """Self-attention over F -> gelu -> dropout -> mean over the real tokens -> linear (thesis 5.2.1).
+    """Self-attention over F, or none -> gelu -> dropout -> mean over the real tokens -> linear (thesis 5.2.1)."""
 
-    Args:
-        heads: Of the attention; None leaves it out.
-    """
-
-    def __init__(self, k: int, n_labels: int, *, heads: int | None, dropout: float):
+    def __init__(self, config: HeadConfig, k: int, n_labels: int):
         super().__init__()
-        self.attention = None if heads is None else SelfAttention(k, heads)
-        self.dropout = Dropout(dropout)
+        self.attention = SelfAttention(k, config.heads) if config.read_out == "attention" else None
+        self.dropout = Dropout(config.dropout)
         self.classify = Linear(k, n_labels)
 
     def read(self, mixed: Mixed, padding: Padding = None) -> Float[Tensor, "*members batch k"]:
@@ -70,21 +66,19 @@ class SequenceHead(Head):
 
 
 class PooledHead(Head):
-    """Dropout -> linear of one vector for the sequence.
+    """Dropout -> linear of one vector for the sequence; of two layers, linear -> tanh of the same width is before.
 
-    Args:
-        pooling: first-token or last-token, whose state stands for its sequence in models pretrained so (BERT's, or one
-                 that reads from left to right); mean over the real tokens.
-        layers:  2 puts linear -> tanh of the same width before.
+    The vector is the first or the last token's, which stands for its sequence in models pretrained so (BERT's, or one
+    that reads from left to right), or the mean over the real tokens.
     """
 
     pass_tokens = 1 << 30  # nothing is worked out at padding
 
-    def __init__(self, k: int, n_labels: int, *, pooling: Pooling, dropout: float, layers: int = 1):
+    def __init__(self, config: HeadConfig, k: int, n_labels: int):
         super().__init__()
-        self.pooling = pooling
-        self.dropout, self.dropout_before = Dropout(dropout), Dropout(dropout)
-        self.before = Linear(k, k) if layers == 2 else None
+        self.pooling = config.read_out
+        self.dropout, self.dropout_before = Dropout(config.dropout), Dropout(config.dropout)
+        self.before = Linear(k, k) if config.classifier_layers == 2 else None
         self.classify = Linear(k, n_labels)
 
     def read(self, mixed: Mixed, padding: Padding = None) -> Float[Tensor, "*members batch k"]:
@@ -124,18 +118,17 @@ class EncoderLayer(nn.Module):
 
 
 class TokenHead(Head):
-    """Pre-norm transformer encoder layers over F, then linear per token (thesis 5.2.2).
+    """Pre-norm transformer encoder layers over F, or dropout in their place, then linear per token (thesis 5.2.2)."""
 
-    Args:
-        layers: 0 leaves the layers out, and puts dropout in their place.
-    """
-
-    def __init__(self, k: int, n_labels: int, *, heads: int, dropout: float, layers: int, feedforward: int):
+    def __init__(self, config: HeadConfig, k: int, n_labels: int):
         super().__init__()
+        layers = config.encoder_layers if config.read_out == "attention" else 0
         # Where a token passes through the wide feed-forward, padding costs more.
         self.pass_tokens = 32 if layers else 256
-        self.layers = nn.ModuleList(EncoderLayer(k, heads, feedforward, dropout) for _ in range(layers))
-        self.dropout = Dropout(0.0 if layers else dropout)
+        self.layers = nn.ModuleList(
+            EncoderLayer(k, config.heads, config.feedforward, config.dropout) for _ in range(layers)
+        )
+        self.dropout = Dropout(0.0 if layers else config.dropout)
         self.classify = Linear(k, n_labels)
 
     def read(self, mixed: Mixed, padding: Padding = None) -> Mixed:
@@ -155,20 +148,8 @@ def sinusoidal_positions(length: int, k: int) -> Float[Tensor, "length k"]:
     return table
 
 
-def build_head(config: TrialConfig, shape: Shape, width: int) -> Head:
+def build_head(config: HeadConfig, shape: Shape, width: int) -> Head:
     """Return the head that the task and `config.read_out` ask for, over fused states of `width`."""
-    outputs, dropout, linear = shape.n_outputs, config.dropout, config.read_out == "linear"
-    if config.read_out in POOLED:
-        return PooledHead(
-            width, outputs, pooling=config.read_out, dropout=dropout, layers=config.classifier_layers
-        )
-    if not shape.per_token:
-        return SequenceHead(width, outputs, heads=None if linear else config.heads, dropout=dropout)
-    return TokenHead(
-        width,
-        outputs,
-        heads=config.heads,
-        dropout=dropout,
-        layers=0 if linear else config.encoder_layers,
-        feedforward=config.feedforward,
-    )
+    pooled = config.read_out in POOLED
+    kind = PooledHead if pooled else TokenHead if shape.per_token else SequenceHead
+    return kind(config, width, shape.n_outputs)

@@ -10,7 +10,8 @@ from jaxtyping import Bool, Float
 from torch import Tensor, nn
 
 from adalayers.config import TrialConfig
-from adalayers.fusion.fusion import Examples, Lengths, ParameterGroup, States
+from adalayers.data.trial_data import Batch
+from adalayers.fusion.fusion import Lengths, ParameterGroup, States
 from adalayers.models.heads import build_head, sinusoidal_positions
 from adalayers.states import Shape, State
 from adalayers.study import Variant
@@ -101,7 +102,7 @@ class FusionModel(nn.Module):
         """Return the hidden states that the next `forward_batch` reads of a batch."""
         return self.fusion.live()
 
-    def forward_batch(self, batch: Examples) -> Float[Tensor, "items outputs"]:
+    def forward_batch(self, batch: Batch) -> Float[Tensor, "items outputs"]:
         """Return the outputs of `forward` for a batch."""
         return self(batch.states, batch.lengths)
 

@@ -8,17 +8,31 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
+import torch
+from safetensors import SafetensorError
+from safetensors.torch import load as load_tensors
 from safetensors.torch import save as save_tensors
+from torch import Tensor
 
 from adalayers.backbones import sources
-from adalayers.config import as_values
-from adalayers.errors import BadInput
+from adalayers.config import TrialConfig, as_values, trial_config
+from adalayers.errors import BadInput, unknown
 from adalayers.models.factory import build_model
 from adalayers.models.model import FusionModel
-from adalayers.models.parts import CONFIG, PARTS_FORMAT, WEIGHTS, read_parts
-from adalayers.states import Shape
+from adalayers.provenance import BackboneId
+from adalayers.results.study_file import from_json
+from adalayers.states import Settings, Shape
 from adalayers.storage.folder import Folder, require_files
 from adalayers.storage.redaction import redacted
+from adalayers.tasks.kinds import KINDS
+
+CONFIG = "config.json"
+WEIGHTS = "model.safetensors"
+PARTS_FORMAT = 2
+MAX_LAYERS = 2**10
+"""Of a stream: a fusion has modules for each, which take time to make."""
+OF_BASE = ("base.", "adapters.", "span")
+"""What the names of tensors begin with that a changed base model adds to those of fusion and head."""
 
 
 def save(model: FusionModel, folder: Folder, *, about: Mapping[str, Any]) -> None:
@@ -57,14 +71,14 @@ def load(
         folder, (CONFIG, WEIGHTS), wanted="the trained parts of a study", advice="its best/ folder"
     )
     with _refused(opened):
-        parts = read_parts(opened)
+        config, shape, about, tensors = _read_parts(opened)
     source = None
-    if backbone is not None or parts.config.base_model != "frozen":
-        source = base_model_source(parts.about, parts.shape, backbone, data_dir)
-    model = build_model(parts.config, parts.shape, source)
+    if backbone is not None or config.base_model != "frozen":
+        source = base_model_source(about, shape, backbone, data_dir)
+    model = build_model(config, shape, source)
     with _refused(opened):
-        model.load_state_dict(parts.tensors)
-    model.about = parts.about
+        model.load_state_dict(tensors)
+    model.about = about
     model.fusion.finish()
     return model.eval()
 
@@ -80,6 +94,101 @@ def _refused(folder: Folder) -> Iterator[None]:
             f"wanted trained parts in {redacted(folder.uri)}, what is there cannot be loaded ({why}); "
             "take another copy, or run the study's command again, which writes them again"
         ) from error
+
+
+def _read_parts(folder: Folder) -> tuple[TrialConfig, Shape, dict[str, Any], dict[str, Tensor]]:
+    """Return the configuration, shape, `about` and tensors that a folder holds, checked before a model of them is made.
+
+    Names and shapes of the tensors are those of the model that the rest describes.
+
+    Raises:
+        ValueError: Something is missing, damaged, or does not fit the rest.
+        LookupError, TypeError, RuntimeError: Likewise, from what reads or builds it.
+    """
+    with _reading(CONFIG):
+        document = folder.read_json(CONFIG)
+    if not isinstance(document, dict):
+        raise ValueError(f"{CONFIG} holds no object")
+    if document.pop("format", None) != PARTS_FORMAT:
+        raise ValueError(
+            f"{CONFIG} is not of format {PARTS_FORMAT}, but written by another version, which reads it"
+        )
+    config = trial_config(**from_json(Settings, document.pop("trial", None), "trial"))
+    shape = _shape(document.pop("shape", None))
+    _check_about(document, shape)
+    with _reading(WEIGHTS):
+        tensors = load_tensors(folder.read_bytes(WEIGHTS))
+    _check_tensors(config, shape, tensors)
+    return config, shape, document, tensors
+
+
+@contextlib.contextmanager
+def _reading(name: str) -> Iterator[None]:
+    """Raise `ValueError` that names the file for what reading it raises."""
+    try:
+        yield
+    except (OSError, ValueError, SafetensorError) as error:
+        raise ValueError(f"{name} cannot be read: {error}") from error
+
+
+def _shape(value: Any) -> Shape:
+    shape: Shape = from_json(Shape, value, "shape")
+    names = [stream.name for stream in shape.streams]
+    if names not in (["encoder"], ["decoder"], ["encoder", "decoder"]):
+        raise ValueError(f"shape.streams are {names}, where encoder, decoder or both are wanted")
+    for stream in shape.streams:
+        if not 1 <= stream.layers <= MAX_LAYERS:
+            raise ValueError(
+                f"shape has {stream.layers} as layers of the {stream.name}, where 1 to {MAX_LAYERS} is wanted"
+            )
+    return shape
+
+
+def _check_about(about: Mapping[str, Any], shape: Shape) -> None:
+    """Raise `ValueError` where what parts were trained on cannot be read, or does not fit their shape."""
+    if "backbone" in about:
+        from_json(BackboneId, about["backbone"], "backbone")
+    name, labels = about.get("kind"), from_json(tuple[str, ...], about.get("labels", []), "labels")
+    if len(set(labels)) < len(labels):
+        raise ValueError("labels holds one twice")
+    outputs = len(labels)
+    if name is not None:
+        if not isinstance(name, str) or name not in KINDS:
+            raise unknown("kind of task", str(name), KINDS)
+        kind = KINDS[name]
+        if kind.head != shape.head:
+            raise ValueError(
+                f"kind is {name}, whose head is that of a {kind.head}, and shape.head {shape.head}"
+            )
+        if "label_scale" in about:
+            from_json(dict[str, float], about["label_scale"], "label_scale")
+        kind.as_saved(about)
+        outputs = kind.n_outputs(labels)
+    if "labels" in about and outputs != shape.n_outputs:
+        raise ValueError(f"labels are {len(labels)}, and shape.n_outputs {shape.n_outputs}")
+
+
+def _check_tensors(config: TrialConfig, shape: Shape, tensors: Mapping[str, Tensor]) -> None:
+    """Raise `ValueError` or `RuntimeError` for tensors of another name, shape or type, or that are no numbers."""
+    changed = config.base_model != "frozen"
+    of_base = {name for name in tensors if changed and name.startswith(OF_BASE)}
+    with torch.device("meta"):  # no memory is taken for what the file does not hold
+        model = FusionModel(config, shape)
+    for name, wanted in model.state_dict().items():
+        got = tensors.get(name, wanted)
+        if got.dtype != wanted.dtype and not (got.is_floating_point() and wanted.is_floating_point()):
+            raise ValueError(f"{WEIGHTS} has a tensor {name} of {got.dtype}, where {wanted.dtype} is wanted")
+    model.load_state_dict({name: own for name, own in tensors.items() if name not in of_base}, assign=True)
+    for name in sorted({*dict(model.named_parameters()), *of_base}):
+        own = tensors[name]
+        adapter = config.base_model == "adapters" and name.endswith(".down.bias")
+        if adapter and list(own.shape) != [config.adapter_width]:  # they are built before they are compared
+            raise ValueError(
+                f"{WEIGHTS} has a tensor {name} of shape {list(own.shape)}, and adapter_width is "
+                f"{config.adapter_width}"
+            )
+        if own.is_floating_point() and not own.isfinite().all():
+            raise ValueError(f"{WEIGHTS} has numbers that are not finite in {name}")
 
 
 def base_model_source(

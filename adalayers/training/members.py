@@ -130,8 +130,13 @@ class Members:
             divided = Plan(self.model, self._counts, self._readers, TRAIN).batches(divided, self._done)
         for step, passes in zip(steps, divided, strict=True):
             losses, gradients = self.gradients(passes)
+            factors = [trainer.rate_factor(self._done) for trainer in self.trainers]
             with torch.no_grad():
-                self._step(gradients)
+                if self.model is None:
+                    own = (None if each is None else each[0] for each in gradients)
+                    self.trained[0].step(own, factors[0])
+                else:
+                    self.stack.step(gradients, factors, self.model.fusion.used())
             self._total += losses * len(step[0])
             self._done += 1
             if self._done % spacing == 0 and self._done < len(self._steps):
@@ -140,14 +145,6 @@ class Members:
                 else:
                     self._noted[self._done] = self.model.fusion.weights(self._values[1:])
             yield
-
-    def _step(self, gradients: Sequence[Any]) -> None:
-        """Take the step of the optimiser."""
-        factors = [trainer.rate_factor(self._done) for trainer in self.trainers]
-        if self.model is not None:
-            self.stack.step(gradients, factors, self.model.fusion.used())
-        else:
-            self.trained[0].step((None if own is None else own[0] for own in gradients), factors[0])
 
     def _forward(self, name: str, one: Any) -> tuple[Float[Tensor, "members items outputs"], Any]:
         """Return the outputs for a batch, and the batch.
@@ -167,13 +164,6 @@ class Members:
         """Return the loss of each example, of whichever member."""
         return self._first.data.kind.loss(given, labels)
 
-    @torch.no_grad()
-    def _decoded(self, name: str, one: Any) -> tuple[Tensor, ...]:
-        """Return predictions and their probabilities, [members, items]."""
-        answers, _ = self._forward(name, one)
-        decoded = self._first.data.kind.decode(answers.flatten(0, 1))
-        return tuple(each.view(answers.shape[:2]) for each in decoded)
-
     def _predict(self, name: str) -> Generator[None, None, list[tuple[np.ndarray, ...]]]:
         split = self._first.data.splits[name]
         batches = token_batches(split.features.lengths, EVALUATION_TOKENS // self._first.passes)
@@ -182,7 +172,10 @@ class Members:
             given = Plan(self.model, [len(self.trainers)], self._readers[:1], name).batches(given)
         found = []
         for (one,) in given:
-            found.append(self._decoded(name, one))
+            with torch.no_grad():
+                answers, _ = self._forward(name, one)
+                decoded = self._first.data.kind.decode(answers.flatten(0, 1))
+            found.append([each.view(answers.shape[:2]) for each in decoded])
             yield
         rows = np.concatenate([split.items(examples)[0] for examples in batches])
         predicted, sure = (torch.cat(each, dim=1).cpu().numpy() for each in zip(*found, strict=True))

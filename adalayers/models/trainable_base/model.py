@@ -103,7 +103,9 @@ class TrainableBaseModel(FusionModel):
     def forward_batch(self, batch: Any) -> Float[Tensor, "items outputs"]:
         """Return what `forward` does of the states that the base model now gives for a batch's `input_ids`."""
         with self._drawing():
-            states = self.base(batch.input_ids, batch.lengths, self.fusion.live(), batch.token_types)
+            states = self.base.of_sequences(
+                batch.input_ids, batch.lengths, self.fusion.live(), batch.token_types
+            )
         return self(states, batch.lengths)
 
     @contextlib.contextmanager

@@ -90,7 +90,7 @@ def test_a_pair_has_the_tokens_and_the_states_that_the_model_s_own_tokeniser_and
         ids, lengths, types = encoded.input_ids, np.diff(encoded.offsets), encoded.token_types
         given = [torch.from_numpy(each.astype(np.int64)) for each in (ids, lengths, types)]
         states = [state for state in together if state.number]
-        copied = Base(backbone).eval()(*given[:2], states, given[2])
+        copied = Base(backbone).eval().of_sequences(*given[:2], states, given[2])
         for state in states:
             torch.testing.assert_close(copied[state], together[state], atol=1e-5, rtol=1e-4)
 

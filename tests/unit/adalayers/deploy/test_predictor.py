@@ -198,7 +198,7 @@ DAMAGES = [
     (damaged(lambda _, tensors: tensors.update(more=torch.ones(1))), r"Unexpected key\(s\).*: .more"),
     (damaged(lambda _, tensors: tensors.update({CLASSIFY: tensors[CLASSIFY].int()})), "bias of torch.int32"),
     (damaged(lambda _, tensors: tensors[CLASSIFY].fill_(math.nan)), "not finite"),
-    (piped, "model.safetensors is no file"),
+    (piped, "model.safetensors cannot be read: .*it is no file"),
 ]
 """Of each check of what is read one; `tests/fuzz.py` draws many more."""
 

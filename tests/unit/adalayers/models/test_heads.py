@@ -6,6 +6,7 @@ import pytest
 import torch
 from torch import nn
 
+from adalayers.config import HeadConfig
 from adalayers.errors import BadInput
 from adalayers.fusion.layer_mix import LayerMixConfig
 from adalayers.models.heads import EncoderLayer, PooledHead, build_head
@@ -86,7 +87,7 @@ CAUSAL = dataclasses.replace(WORDS, streams=(DECODER,), family="gpt2")
 def test_what_is_pooled_and_never_padding(pooling, expected, filled):
     states = torch.tensor([[1.0, 2.0, 3.0], [5.0, filled, filled]]).unsqueeze(2)
     padding = torch.tensor([[False, False, False], [False, True, True]])
-    head = PooledHead(1, 1, pooling=pooling, dropout=0.0)
+    head = PooledHead(HeadConfig(read_out=pooling, dropout=0.0), 1, 1)
     assert head.read(states, padding).flatten().tolist() == expected
     assert head.read(states[:1]).flatten().tolist() == expected[:1]
 
