@@ -153,11 +153,7 @@ class Backbone(nn.Module):
 
 def list_of_layers(model: nn.Module, layers: int) -> str | None:
     """Return the name of the first list of so many modules in the model; None where there is none."""
-    return next(
-        (
-            name
-            for name, module in model.named_modules()
-            if isinstance(module, nn.ModuleList) and len(module) == layers
-        ),
-        None,
-    )
+    for name, module in model.named_modules():
+        if isinstance(module, nn.ModuleList) and len(module) == layers:
+            return name
+    return None

@@ -104,14 +104,14 @@ def weights(folder: Path) -> list[Path]:
     if not (folder / _WEIGHTS_INDEX).is_file():
         return []
     try:
-        shards = set(_json(folder / _WEIGHTS_INDEX)["weight_map"].values())
-        plain = all(re.fullmatch(r"[^/\\]+\.safetensors", shard) for shard in shards)
+        shards = sorted(set(_json(folder / _WEIGHTS_INDEX)["weight_map"].values()))
+        plain = all(
+            re.fullmatch(r"[^/\\]+\.safetensors", shard) for shard in shards
+        )  # no pickle, none elsewhere
     except (LookupError, TypeError, AttributeError):
-        plain = False
-    if not plain:  # no pickle, none elsewhere
         return []
-    paths = [folder / _WEIGHTS_INDEX, *(folder / shard for shard in sorted(shards))]
-    return paths if all(path.is_file() for path in paths) else []
+    paths = [folder / _WEIGHTS_INDEX, *(folder / shard for shard in shards)]
+    return paths if plain and all(path.is_file() for path in paths) else []
 
 
 def _json(path: Path) -> Any:

@@ -36,7 +36,7 @@ class FusionModels:
 
     def __init__(self, members: Sequence[FusionModel]):
         first = members[0]
-        self.config, self.shape = first.config, first.shape
+        self.config = first.config
         of_fusion = first.fusion.alike()
         assert of_fusion is not None
         self.fusion = of_fusion[0]([member.fusion for member in members])
