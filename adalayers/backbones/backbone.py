@@ -85,13 +85,33 @@ class Backbone(nn.Module):
             self.model.eval()  # someone may have called model.train() past our own
         # RoBERTa's kind counts positions by what is no pad token, so padding has to be that token.
         input_ids = input_ids.masked_fill(attention_mask == 0, self.pad_id)
-        if len(self.streams) == 1:
-            typed = (getattr(self.model.config, "type_vocab_size", 0) or 0) > 1
-            types = {"token_type_ids": token_types} if typed and token_types is not None else {}
-            states, _ = self._read(self.stream, self.model, input_ids, attention_mask, **types)
-        else:
-            states = self._read_both(input_ids, attention_mask)
-        return {state: states[state] for state in self.states}
+        more: dict[str, Tensor] = {}
+        if len(self.streams) > 1:
+            moved = self._moved(input_ids, attention_mask)
+            more = {"decoder_input_ids": moved, "decoder_attention_mask": attention_mask}
+        elif token_types is not None and (getattr(self.model.config, "type_vocab_size", 0) or 0) > 1:
+            more = {"token_type_ids": token_types}
+        before_norm: list[list[Tensor]] = [[] for _ in self.streams]
+        with ExitStack() as hooks:  # which do not stay: a copy of the model would note as well
+            for stream, module, seen in zip(self.streams, self.stream_modules(), before_norm, strict=True):
+                if stream.final_norm:  # what enters it is the last state as the others are
+                    norm = module.get_submodule(self.family.final_norm)
+                    note = norm.register_forward_pre_hook(lambda _, given, seen=seen: seen.append(given[0]))
+                    hooks.enter_context(note)
+            output = self.model(
+                input_ids=input_ids,
+                attention_mask=attention_mask,
+                output_hidden_states=True,
+                return_dict=True,
+                **more,
+            )
+        one, every = len(self.streams) == 1, dict[State, Tensor]()
+        of_streams = (
+            [output.hidden_states] if one else [output.encoder_hidden_states, output.decoder_hidden_states]
+        )
+        for stream, own, seen in zip(self.streams, of_streams, before_norm, strict=True):
+            every |= self._named(stream, [*own, *seen])
+        return {state: every[state] for state in self.states}
 
     def of_sequences(
         self, input_ids: Ids, lengths: Lengths, states: Collection[State], token_types: Ids | None = None
@@ -104,43 +124,22 @@ class Backbone(nn.Module):
         flat = {state: given[state].flatten(0, 1) for state in states}
         return flat if rows is None else {state: flat[state].index_select(0, rows) for state in states}
 
-    def _read_both(self, input_ids: Tensor, attention_mask: Tensor) -> dict[State, Tensor]:
-        """Return the hidden states of an encoder and of the decoder that attends to it."""
+    def stream_modules(self) -> list[Any]:
+        """Return the module within `model` that gives each stream's states."""
         model: Any = self.model
-        states, encoded = self._read(self.streams[0], model.get_encoder(), input_ids, attention_mask)
+        return [model] if len(self.streams) == 1 else [model.get_encoder(), model.get_decoder()]
+
+    def _moved(self, input_ids: Tensor, attention_mask: Tensor) -> Tensor:
+        """Return what a decoder that attends to an encoder reads of the same texts."""
         if self.start_id is None:
-            last = attention_mask.sum(dim=1, keepdim=True) - 1
-            first = input_ids.gather(1, last)
+            first = input_ids.gather(1, attention_mask.sum(dim=1, keepdim=True) - 1)
         else:
             first = torch.full_like(input_ids[:, :1], self.start_id)
-        decoded, _ = self._read(
-            self.streams[1],
-            model.get_decoder(),
-            torch.cat([first, input_ids[:, :-1]], dim=1),
-            attention_mask,
-            encoder_hidden_states=encoded,
-            encoder_attention_mask=attention_mask,
-        )
-        return states | decoded
+        return torch.cat([first, input_ids[:, :-1]], dim=1)
 
-    def _read(
-        self, stream: Stream, module: nn.Module, input_ids: Tensor, attention_mask: Tensor, **more: Tensor
-    ) -> tuple[dict[State, Tensor], Tensor]:
-        """Return the hidden states of a stream, and what its module gives after all layers."""
-        before_norm = list[Tensor]()
-        with ExitStack() as hooks:  # which do not stay: a copy of the model would note as well
-            if stream.final_norm:  # the last state as the others are is what enters it
-                norm = module.get_submodule(self.family.final_norm)
-                note = norm.register_forward_pre_hook(lambda _, given: before_norm.append(given[0]))
-                hooks.enter_context(note)
-            output = module(
-                input_ids=input_ids,
-                attention_mask=attention_mask,
-                output_hidden_states=True,
-                return_dict=True,
-                **more,
-            )
-        names, states = stream.states(), [*output.hidden_states, *before_norm]
+    def _named(self, stream: Stream, states: list[Tensor]) -> dict[State, Tensor]:
+        """Return the states of a stream by name, its last one before a final norm at the end."""
+        names = stream.states()
         if self.depth is not None:  # that layer's own lies behind no norm in the whole model
             names, states = names[: self.depth + 1], [*states[: self.depth], states[-1]]
         if len(states) != len(names) or any(state.shape[-1] != self.width for state in states):
@@ -148,7 +147,7 @@ class Backbone(nn.Module):
                 f"wanted {len(names)} hidden states of width {self.width} from the backbone, "
                 f"got widths {[state.shape[-1] for state in states]}; choose another backbone"
             )
-        return dict(zip(names, states, strict=True)), output.last_hidden_state
+        return dict(zip(names, states, strict=True))
 
 
 def list_of_layers(model: nn.Module, layers: int) -> str | None:

@@ -155,10 +155,8 @@ def last_state_problem(backbone: Backbone) -> str:
     By numbers, on a pass of the model as it is: the last state is what the final norm gives that the stream is said to
     have, else what the last layer gives.
     """
-    model: Any = backbone.model
-    of_streams = [model] if len(backbone.streams) == 1 else [model.get_encoder(), model.get_decoder()]
     ids = torch.tensor([[1, 2]])
-    for stream, module in zip(backbone.streams, of_streams, strict=True):
+    for stream, module in zip(backbone.streams, backbone.stream_modules(), strict=True):
         wanted = backbone.family.final_norm if stream.final_norm else ""
         layers = backbone.depth or stream.layers
         if list_of_layers(module, layers) is None:  # all layers are one and the same
