@@ -313,9 +313,10 @@ class LayerMixes:
         acts = any(member.dropout.acts for member in self.members)
         return [f"mix/{state.key}" for state in self.states] if acts else []
 
-    def named(self, member: int, weights: Sequence[float]) -> dict[str, float]:
-        """Return a member's `weights` as its `diagnostics`."""
-        return self.members[member].by_state("mix/weight_", weights)
+    def named(self, weights: Float[Tensor, "members states"]) -> list[dict[str, float]]:
+        """Return each member's `weights` as its `diagnostics`."""
+        every = zip(self.members, weights.tolist(), strict=True)
+        return [member.by_state("mix/weight_", own) for member, own in every]
 
 
 def _matrix(member: LayerMix, i: int) -> nn.Parameter:

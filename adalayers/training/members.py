@@ -57,11 +57,7 @@ class Members:
         self._done, self._noted = 0, dict[int, Any]()
         yield from self._as_memory_allows(self._train)
         if self.model is not None:
-            named = self.model.fusion.named
-            self._noted = {
-                done: [named(m, own) for m, own in enumerate(numbers.tolist())]
-                for done, numbers in self._noted.items()
-            }
+            self._noted = {done: self.model.fusion.named(weights) for done, weights in self._noted.items()}
         for m, trainer in enumerate(self.trainers):
             trainer.took(len(self._steps), {done: noted[m] for done, noted in self._noted.items()})
         return self._total.tolist()
