@@ -23,12 +23,10 @@ class LayerParts:
     Attributes:
         attention: The projection that gives what attention adds to the residual stream.
         feedforward: The second of the feed-forward layers, which gives what they add.
-        norms: All norms of the layer.
     """
 
     attention: str
     feedforward: str
-    norms: tuple[str, ...]
 
 
 @dataclass(frozen=True)
@@ -74,17 +72,9 @@ def _gemma3(config: Any) -> Family:
 
 _ENCODER = Family("encoder")
 _LLAMA = Family("decoder", "norm")
-_BERT_LAYER = LayerParts(
-    "attention.output.dense", "output.dense", ("attention.output.LayerNorm", "output.LayerNorm")
-)
-_BERT = Family("encoder", parts=_BERT_LAYER)
-_DISTILBERT_LAYER = LayerParts("attention.out_lin", "ffn.lin2", ("sa_layer_norm", "output_layer_norm"))
-_MPNET_LAYER = LayerParts("attention.attn.o", "output.dense", ("attention.LayerNorm", "output.LayerNorm"))
-_BART_LAYER = LayerParts("self_attn.out_proj", "fc2", ("self_attn_layer_norm", "final_layer_norm"))
+_BERT = Family("encoder", parts=LayerParts("attention.output.dense", "output.dense"))
 _MARIAN = Family("encoder-decoder")
-_T5_LAYER = LayerParts(
-    "layer.0.SelfAttention.o", "layer.1.DenseReluDense.wo", ("layer.0.layer_norm", "layer.1.layer_norm")
-)
+_T5_LAYER = LayerParts("layer.0.SelfAttention.o", "layer.1.DenseReluDense.wo")
 _T5 = Family("encoder-decoder", "final_layer_norm", parts=_T5_LAYER)
 
 FAMILIES: dict[str, Family | Callable[[Any], Family]] = {
@@ -95,10 +85,10 @@ FAMILIES: dict[str, Family | Callable[[Any], Family]] = {
     "data2vec-text": _BERT,
     "deberta": _BERT,
     "deberta-v2": _BERT,
-    "distilbert": Family("encoder", parts=_DISTILBERT_LAYER),
+    "distilbert": Family("encoder", parts=LayerParts("attention.out_lin", "ffn.lin2")),
     "electra": _BERT,
     "ernie": _BERT,
-    "mpnet": Family("encoder", parts=_MPNET_LAYER),
+    "mpnet": Family("encoder", parts=LayerParts("attention.attn.o", "output.dense")),
     "nomic_bert": _ENCODER,
     "rembert": _ENCODER,
     "roberta": _BERT,
@@ -130,7 +120,7 @@ FAMILIES: dict[str, Family | Callable[[Any], Family]] = {
     "smollm3": _LLAMA,
     "starcoder2": _LLAMA,
     # Encoder-decoder models.
-    "bart": Family("encoder-decoder", parts=_BART_LAYER),
+    "bart": Family("encoder-decoder", parts=LayerParts("self_attn.out_proj", "fc2")),
     "blenderbot": Family("encoder-decoder", "layer_norm"),
     "blenderbot-small": _MARIAN,
     "m2m_100": Family("encoder-decoder", "layer_norm"),

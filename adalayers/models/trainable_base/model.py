@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import itertools
 from collections.abc import Collection, Iterator, Mapping
 from typing import Any
 
@@ -92,9 +93,9 @@ class TrainableBaseModel(FusionModel):
             seed=self.seed,
         ).to(self.span.device)
         if config.adapter_norms:
-            for layer in layers.values():
-                for name in parts.norms:
-                    layer.get_submodule(name).requires_grad_(True)
+            for module in itertools.chain.from_iterable(layer.modules() for layer in layers.values()):
+                if "norm" in type(module).__name__.lower():
+                    module.requires_grad_(True)
 
     def live(self) -> list[State]:
         """Return no hidden state: `forward_batch` reads token ids."""
