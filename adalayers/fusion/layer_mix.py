@@ -188,10 +188,6 @@ class LayerMix(WeightedFusion):
         """Return H(p~) in nats, and how many layers have a weight above 0."""
         return {"mix/entropy": float(self.entropy()), "mix/live_layers": int((self.weights() > 0).sum())}
 
-    def unused_parameters(self) -> int:
-        """Return the parameters of trained projections whose hidden state is fixed at weight 0."""
-        return self._parameters_at_weight_0(self.projections)
-
     def weights_at_use(self) -> int:
         """Return the weights of the live projections, and one mix weight each."""
         live = [self.projections[self.states.index(state)] for state in self.live()]

@@ -72,10 +72,6 @@ class ScalarMix(WeightedFusion):
         weights = self.by_state("scalar_mix/weight_", self.weights().tolist())
         return {**weights, "scalar_mix/gamma": float(self.gamma)} if self.mix == "learned" else weights
 
-    def unused_parameters(self) -> int:
-        """Return the parameters of projections whose hidden state is fixed at weight 0."""
-        return self._parameters_at_weight_0(self.projected.project)
-
     @torch.no_grad()
     def terms(self) -> dict[State, Term]:
         """Return the share of each live hidden state, as it is or projected."""

@@ -97,12 +97,12 @@ class WeightedFusion(Fusion):
         weights = weights * kept
         return weights / weights.sum() if self._renormalise and weights.sum() > 0 else weights
 
-    def _parameters_at_weight_0(self, projections: nn.ModuleList | None) -> int:
+    def unused_parameters(self) -> int:
         """Return the trained parameters of projections whose hidden state is fixed at weight 0."""
-        if projections is None:
-            return 0
+        lists = [module for module in self.modules() if isinstance(module, nn.ModuleList)]  # one, or none
         return sum(
             parameter.numel()
+            for projections in lists
             for projection, weight in zip(projections, self.fixed_weights.tolist(), strict=True)
             for parameter in projection.parameters()
             if weight == 0 and parameter.requires_grad
