@@ -154,11 +154,12 @@ def staged(folder: Path, *, with_weights: bool = False) -> Iterator[Path]:
         try:
             place = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="adalayers-model-")))
             for path in _read(folder, with_weights=with_weights):
-                text = _without(path, _LEFT_OUT[path.name]) if path.name in _LEFT_OUT else None
-                if text is None:
+                left_out = _LEFT_OUT.get(path.name)
+                document = None if left_out is None else _json(path)
+                if left_out is None or (pruned := _pruned(document, left_out)) == document:
                     (place / path.name).symlink_to(path.resolve())
                 else:
-                    (place / path.name).write_text(text)
+                    (place / path.name).write_text(json.dumps(pruned))
         except OSError as error:
             raise CannotWrite(
                 f"wanted a folder for temporary files to load {str(folder)!r} from, which failed "
@@ -167,14 +168,8 @@ def staged(folder: Path, *, with_weights: bool = False) -> Iterator[Path]:
         yield place
 
 
-def _without(path: Path, left_out: re.Pattern[str]) -> str | None:
-    """Return a file of JSON without the entries that a loader must not see; None where there are none."""
-    document = _json(path)
-    pruned = _pruned(document, left_out)
-    return None if pruned == document else json.dumps(pruned)
-
-
 def _pruned(value: Any, left_out: re.Pattern[str]) -> Any:
+    """Return a document of JSON without the entries that a loader must not see."""
     if isinstance(value, list):
         return [_pruned(each, left_out) for each in value]
     if not isinstance(value, dict):
