@@ -283,11 +283,8 @@ class TrialConfig(HeadConfig, AdapterConfig, ABC):
                 f"wanted fusion to be a method for tasks with a label per {_ANSWERED[shape.head]}, "
                 f"got fusion={self.fusion}, which has no answer per {_ANSWERED[shape.head]}; change fusion"
             )
-        if shape.n_outputs < self.least_outputs:
-            raise BadInput(
-                f"wanted a task of at least {self.least_outputs} labels for fusion={self.fusion}, got "
-                f"{shape.n_outputs}; change fusion"
-            )
+        wanted = f"a method for outputs of {shape.n_outputs} (this one takes at least {self.least_outputs})"
+        self.require("fusion", shape.n_outputs >= self.least_outputs, wanted)
         chosen_states(self.hidden_states, shape, stream=self.stream)
         trainable = self.base_model == "frozen" or shape.family != "states"
         self.require(

@@ -13,7 +13,6 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from adalayers.config import MAX_WIDTH, bounded
-from adalayers.errors import BadInput
 from adalayers.fusion.fusion import Lengths, States, Term
 from adalayers.fusion.projections import NORM_EPS, projections
 from adalayers.fusion.weighted import WeightedConfig, WeightedFusion
@@ -74,22 +73,15 @@ class LayerMixConfig(WeightedConfig):
     def check(self, shape: Shape) -> None:
         super().check(shape)
         n_states = len(self.states(shape))
-        if self.mix == "learned" and cuts_all(self.cutoff, n_states):
-            raise BadInput(
-                f"wanted a cutoff below 1/{n_states} = {1 / n_states:.4g} ({n_states} hidden states start at "
-                f"that weight and would all be cut), got cutoff={self.cutoff:g}; lower cutoff"
-            )
+        keeps_some = self.mix != "learned" or self.cutoff * n_states < 1 - ROUNDING
+        wanted = f"below 1/{n_states} = {1 / n_states:.4g}, at which {n_states} hidden states start: all would be cut"
+        self.require("cutoff", keeps_some, wanted)
 
     def _pooling(self) -> Pooling | None:
         return super()._pooling() if self.projection_dropout == 0 else None
 
     def build(self, shape: Shape) -> LayerMix:
         return LayerMix(self, shape)
-
-
-def cuts_all(cutoff: float, n_states: int) -> bool:
-    """Say whether a cutoff would cut every one of `n_states` equal weights, or is within rounding of it."""
-    return cutoff * n_states >= 1 - ROUNDING
 
 
 def log_mix(logits: Float[Tensor, "*members states"], cutoff: Tensor | float | None) -> Tensor:
