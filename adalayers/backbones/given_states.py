@@ -15,9 +15,8 @@ from torch import Tensor, nn
 from adalayers.backbones import states_folder
 from adalayers.backbones.backbone import Backbone, Ids
 from adalayers.backbones.sources import BackboneSource
-from adalayers.backbones.states_folder import PAGE, ROLES, StatesFolder
+from adalayers.backbones.states_folder import ROLES, StatesFolder, require
 from adalayers.backbones.tokens import Encoded
-from adalayers.errors import BadInput
 from adalayers.states import State
 from adalayers.tensors.ragged import Lengths, ragged_index
 
@@ -75,18 +74,14 @@ def encoded_states(states: StatesFolder, task: Task) -> dict[str, Encoded]:
     for role, split in task.splits.items():
         place = role if role in task.rows else "train"
         there, where = lengths[place], states.folder / place
-        if len(there) != task.rows[place]:
-            raise BadInput(
-                f"wanted the hidden states of {task.rows[place]} examples in {where}, the rows of {place} of "
-                f"{task.name} in their order, got {len(there)}; write them again ({PAGE})"
-            )
+        wanted = f"the hidden states of {task.rows[place]} examples, the rows of {place} of {task.name} in their order,"
+        require(len(there) == task.rows[place], wanted, where, len(there))
         of_each = there[split.index]
         words = None if split.offsets is None else np.diff(split.offsets)
         if words is not None and len(other := np.flatnonzero(words != of_each)):
-            raise BadInput(
-                f"wanted a row for each of the {words[other[0]]} words of {task.place(role, int(other[0]))} in "
-                f"{where}, got {of_each[other[0]]}; write the state of each word's first token"
-            )
+            i = other[0]
+            wanted = f"a row for each of the {words[i]} words of {task.place(role, int(i))}, its first token's state,"
+            require(False, wanted, where, of_each[i])
         rows = firsts[place] + ragged_index(np.cumsum([0, *there]), split.index)
         none = np.zeros(len(split), np.int64)
         of_words = None if words is None else np.concatenate([np.arange(n) for n in words])

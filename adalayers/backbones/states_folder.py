@@ -63,17 +63,18 @@ def read(folder: Path) -> StatesFolder:
     Raises:
         BadInput: It is missing, or something in it is; two files do not fit each other; a number is not finite.
     """
-    _require(folder.is_dir(), "a folder of hidden states", folder, "none")
-    _require((folder / META).is_file(), f"{META}, which says whose states these are,", folder, "none")
+    require(folder.is_dir(), "a folder of hidden states", folder, "none")
+    require((folder / META).is_file(), f"{META}, which says whose states these are,", folder, "none")
     paths = {role: sorted((folder / role).glob("*.safetensors")) for role in ROLES}
-    _require(paths["train"], "safetensors files", folder / "train", "none")
+    require(paths["train"], "safetensors files", folder / "train", "none")
     files = tuple(
         (path, path.stat().st_size, path.stat().st_mtime_ns) for path in itertools.chain(*paths.values())
     )
     return _read(folder, (folder / META).read_bytes(), files)
 
 
-def _require(holds: object, wanted: str, where: Path, came: object) -> None:
+def require(holds: object, wanted: str, where: Path, came: object) -> None:
+    """Raise `BadInput` where a folder does not hold what it has to."""
     if not holds:
         raise BadInput(f"wanted {wanted} in {where}, got {came}; write it again ({PAGE})")
 
@@ -86,7 +87,7 @@ def _read(folder: Path, meta_text: bytes, files: Sequence[tuple[Path, int, int]]
     for path, _, _ in files:
         shard, width = _shard(path, meta["states"])
         first = next(iter(widths), width)
-        _require(width == first, f"states of one width, as {first} in {widths.get(first)}", path, width)
+        require(width == first, f"states of one width, as {first} in {widths.get(first)}", path, width)
         widths.setdefault(width, path)
         shards[path.parent.name].append(shard)
         digest.update(f"{path.parent.name}/{path.name}\0{file_sha256(path)}\n".encode())
@@ -99,10 +100,10 @@ def _meta(path: Path, text: bytes) -> dict[str, Any]:
     except (ValueError, TypeError) as error:
         raise BadInput(f"wanted a JSON object in {path}, got {error}; write it again ({PAGE})") from error
     for key, type_ in KEYS.items():
-        _require(isinstance(meta.get(key), type_), f"{key}, a {type_.__name__},", path, repr(meta.get(key)))
+        require(isinstance(meta.get(key), type_), f"{key}, a {type_.__name__},", path, repr(meta.get(key)))
     names = meta["states"]
     fits = len(names) > meta["embeddings"] and len({*map(str, names)} - {"lengths"}) == len(names)
-    _require(fits, "the names of the states, lowest first, each once,", path, names)
+    require(fits, "the names of the states, lowest first, each once,", path, names)
     return meta
 
 
@@ -114,22 +115,22 @@ def _shard(path: Path, names: Sequence[str]) -> tuple[Shard, int]:
     try:
         with safe_open(path, "pt") as file:
             there = sorted(file.keys())
-            _require({*names} <= {*there}, f"the states {', '.join(names)}", path, ", ".join(there))
+            require({*names} <= {*there}, f"the states {', '.join(names)}", path, ", ".join(there))
             slices = {name: file.get_slice(name) for name in names}
             shapes = sorted({tuple(of_state.get_shape()) for of_state in slices.values()})
             one = len(shapes) == 1 and len(shapes[0]) == 2
-            _require(one, "states of one shape [rows, width]", path, shapes)
+            require(one, "states of one shape [rows, width]", path, shapes)
             rows, width = shapes[0]
             lengths = file.get_tensor("lengths").numpy() if "lengths" in there else np.ones(rows, np.int64)
             fits = lengths.ndim == 1 and lengths.dtype.kind in "iu" and (lengths > 0).all()
             fits = fits and lengths.sum() == rows
-            _require(fits, f"lengths of {rows} rows in all", path, f"{lengths.dtype} {lengths}")
+            require(fits, f"lengths of {rows} rows in all", path, f"{lengths.dtype} {lengths}")
             for name, of_state in slices.items():
                 dtype = of_state.get_dtype()
-                _require(dtype in FLOATS, f"{name} in float16, bfloat16 or float32", path, dtype)
+                require(dtype in FLOATS, f"{name} in float16, bfloat16 or float32", path, dtype)
                 ends = torch.aminmax(file.get_tensor(name)) if rows * width else ()  # both pass NaN on
                 finite = all(math.isfinite(float(end)) for end in ends)
-                _require(finite, f"finite numbers as {name}", path, "NaN or infinity")
+                require(finite, f"finite numbers as {name}", path, "NaN or infinity")
     except (OSError, SafetensorError) as error:
         raise BadInput(
             f"wanted a safetensors file as {path}, got {error}; write it again ({PAGE})"
