@@ -105,12 +105,11 @@ def weights(folder: Path) -> list[Path]:
         return []
     try:
         shards = sorted(set(_json(folder / _WEIGHTS_INDEX)["weight_map"].values()))
-        plain = all(
-            re.fullmatch(r"[^/\\]+\.safetensors", shard) for shard in shards
-        )  # no pickle, none elsewhere
+        plain = all(re.fullmatch(r"[^/\\]+\.safetensors", shard) for shard in shards)
     except (LookupError, TypeError, AttributeError):
         return []
     paths = [folder / _WEIGHTS_INDEX, *(folder / shard for shard in shards)]
+    # No pickle, none elsewhere.
     return paths if plain and all(path.is_file() for path in paths) else []
 
 

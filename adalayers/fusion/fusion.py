@@ -15,7 +15,7 @@ from torch import Tensor, nn
 from adalayers.states import State
 from adalayers.tensors.ragged import Lengths
 
-if TYPE_CHECKING:  # data point up to here
+if TYPE_CHECKING:  # a room above makes them
     from adalayers.data.trial_data import Batch
 
 States = Mapping[State, Float[Tensor, "tokens K"]]

@@ -100,9 +100,8 @@ class Head2Toe(Fusion):
         """Return the probe's scores of each sequence, float32. Features of states that are not there are 0."""
         positions = [self.states.index(state) for state in live]
         features = []
-        for state, position in zip(
-            live, positions, strict=True
-        ):  # one at a time: a mean is all that is kept of it
+        # One at a time: a mean is all that is kept of it.
+        for state, position in zip(live, positions, strict=True):
             mean = sequence_means(states[state].float(), lengths)
             features.append(functional.normalize(mean * self.kept[position], dim=1))
         with torch.autocast(features[0].device.type, enabled=False):
