@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Hashable, Sequence
+from typing import Any
 
 import torch
 from jaxtyping import Float
@@ -12,7 +13,7 @@ from torch import Tensor
 from adalayers.models.heads import build_head, sinusoidal_positions
 from adalayers.models.model import FusionModel
 from adalayers.tensors.dropout import Dropout
-from adalayers.tensors.members import Batches, Dropouts, LayerNorm
+from adalayers.tensors.members import Batches, LayerNorm
 from adalayers.tensors.ragged import to_device
 
 _OF_THE_HEAD = ("read_out", "heads", "positions", "encoder_layers", "feedforward", "classifier_layers")
@@ -42,19 +43,18 @@ class FusionModels:
         self.fusion = of_fusion[0]([member.fusion for member in members])
         with torch.device("meta"):
             self.head = build_head(first.config, first.shape, first.fusion.width)
-        heads = [member.head for member in members if member.head is not None]
-        self._slots, drops = [], []
+        heads: list[Any] = [member.head for member in members]
+        self._slots = []
         for name, parameter in list(self.head.named_parameters()):
             within, _, own_name = name.rpartition(".")
             module = self.head.get_submodule(within)
             del module._parameters[own_name]  # its place is taken by a part of what is given
             self._slots.append((module, own_name, parameter.shape))
-        for name, module in list(self.head.named_modules()):
+        self._dropouts = [module for module in self.head.modules() if isinstance(module, Dropout)]
+        for name, module in self.head.named_modules():
             if isinstance(module, Dropout):
-                within, _, own_name = name.rpartition(".")
-                drops.append(Dropouts([head.get_submodule(name) for head in heads], name))  # type: ignore[misc]
-                setattr(self.head.get_submodule(within), own_name, drops[-1])
-        self._dropouts, self.dropouts = drops, [each.where for each in drops if each.acts]
+                module.where, module.ps = name, [head.get_submodule(name).p for head in heads]
+        self.dropouts = [each.where for each in self._dropouts if each.acts]
         self._of_head = [shape.numel() for *_, shape in self._slots]
 
     def forward(self, values: Sequence[Tensor], batches: Batches) -> Float[Tensor, "members items outputs"]:

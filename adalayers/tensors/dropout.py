@@ -12,7 +12,7 @@ from __future__ import annotations
 import functools
 import zlib
 from collections.abc import Sequence
-from typing import TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 import numpy as np
 import torch
@@ -21,6 +21,9 @@ from numpy.typing import NDArray
 from torch import Tensor, nn
 
 from adalayers.tensors.ragged import to_device
+
+if TYPE_CHECKING:
+    from adalayers.tensors.members import Batches
 
 P_LEVELS = 1 << 16
 """Four elements share one 64-bit random number: a probability is rounded to one of this many levels."""
@@ -53,25 +56,36 @@ def dropout_mask(x: Tensor, p: float, generator: torch.Generator | None = None) 
 
 
 class Dropout(nn.Module):
-    """Dropout as a module; `draw_from` gives it a stream of its own."""
+    """Dropout as a module of a model, or of several that are computed as one.
+
+    Attributes:
+        generator: The stream of its own that it draws from (`draw_from`).
+        batches:   Of several models, those of the step, which give it factors; None: of one model.
+        where:     Of several, its name in the model; ps: each one's probability.
+    """
 
     def __init__(self, p: float):
         super().__init__()
-        self.p = p
+        self.p, self.ps, self.where = p, [p], ""
         self.generator: torch.Generator | None = None
+        self.batches: Batches | None = None
 
     def forward(self, x: Tensor) -> Tensor:
-        return x * dropout_mask(x, self.p, self.generator) if self.drops else x
+        if not self.drops:
+            return x
+        if self.batches is None:
+            return x * dropout_mask(x, self.p, self.generator)
+        return x * self.batches.factors(self.where, self.ps, x)
 
     @property
     def acts(self) -> bool:
         """Whether something drops out in training."""
-        return round(self.p * P_LEVELS) > 0
+        return any(round(p * P_LEVELS) > 0 for p in self.ps)
 
     @property
     def drops(self) -> bool:
         """Whether something drops out now."""
-        return self.training and self.acts
+        return self.acts and (self.training if self.batches is None else self.batches.training)
 
 
 def draw_from(model: nn.Module, generator: torch.Generator) -> None:

@@ -12,7 +12,7 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from adalayers.states import State
-from adalayers.tensors.dropout import Dropout, dropout_mask, factors, hashed
+from adalayers.tensors.dropout import dropout_mask, factors, hashed
 
 
 def linear(x: Float[Tensor, "... i"], weight: Tensor, bias: Tensor) -> Float[Tensor, "... o"]:
@@ -90,30 +90,3 @@ class Batches:
             return dropout_mask(like[:1], ps[0], self.stream)
         keys = self.numbers[where][:, self.now]
         return factors(self.by_member(hashed(keys, like.shape[2:])), ps)
-
-
-class Dropouts(nn.Module):
-    """The dropout of several models: drawn, as a model does alone, or counted.
-
-    Args:
-        members: The models' own; where they draw, with one probability.
-        where:   Their name in the model.
-
-    Attributes:
-        batches: Of the step.
-    """
-
-    batches: Batches
-
-    def __init__(self, members: Sequence[Dropout], where: str):
-        super().__init__()
-        self.ps, self.where = [member.p for member in members], where
-        self.acts = any(member.acts for member in members)
-
-    @property
-    def drops(self) -> bool:
-        """Whether something drops out now."""
-        return self.batches.training and self.acts
-
-    def forward(self, x: Float[Tensor, "members ..."]) -> Float[Tensor, "members ..."]:
-        return x * self.batches.factors(self.where, self.ps, x) if self.drops else x
