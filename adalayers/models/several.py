@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import functools
 from collections.abc import Hashable, Sequence
 from typing import Any
@@ -10,13 +11,15 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
+from adalayers.config import HeadConfig
 from adalayers.models.heads import build_head, sinusoidal_positions
 from adalayers.models.model import FusionModel
 from adalayers.tensors.dropout import Dropout
 from adalayers.tensors.members import Batches, LayerNorm
 from adalayers.tensors.ragged import to_device
 
-_OF_THE_HEAD = ("read_out", "heads", "positions", "encoder_layers", "feedforward", "classifier_layers")
+_OF_THE_HEAD = [field.name for field in dataclasses.fields(HeadConfig) if field.name != "dropout"]
+"""What must be the same of heads: all but how much drops out."""
 
 
 def alike(model: FusionModel) -> Hashable:
