@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import Any
 
 import numpy as np
 import torch
@@ -125,15 +126,14 @@ def stretched_rows(lengths: np.ndarray, to: np.ndarray) -> np.ndarray:
     return np.repeat(starts, to) + np.where(places < np.repeat(lengths, to), places, 0)
 
 
-def to_device_at_once(arrays: Mapping[str, np.ndarray], device: torch.device) -> dict[str, Tensor]:
+def to_device_at_once(arrays: Sequence[np.ndarray], device: torch.device) -> list[Tensor]:
     """Return arrays on `device`, in one copy for all of one type."""
-    moved = dict[str, Tensor]()
-    for dtype in {array.dtype for array in arrays.values()}:
-        own = {name: array for name, array in arrays.items() if array.dtype == dtype}
-        flat = to_device(torch.from_numpy(np.concatenate([array.ravel() for array in own.values()])), device)
-        parts = flat.split([array.size for array in own.values()])
-        moved |= {name: part.view(own[name].shape) for name, part in zip(own, parts, strict=True)}
-    return moved
+    copied: dict[np.dtype[Any], Iterator[Tensor]] = {}
+    for dtype in {array.dtype for array in arrays}:
+        own = [array for array in arrays if array.dtype == dtype]
+        flat = to_device(torch.from_numpy(np.concatenate([array.ravel() for array in own])), device)
+        copied[dtype] = iter(flat.split([array.size for array in own]))
+    return [next(copied[array.dtype]).view(array.shape) for array in arrays]
 
 
 def sequence_means(flat: Flat, lengths: Lengths) -> Float[Tensor, "batch k"]:

@@ -1,8 +1,9 @@
-"""The batches of models that pass theirs as one, made step by step."""
+"""The batches of models that pass theirs as one, made step by step; on a GPU many steps are copied there at once."""
 
 from __future__ import annotations
 
 import functools
+import itertools
 from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -23,6 +24,8 @@ from adalayers.training.steps import TRAIN
 if TYPE_CHECKING:
     from adalayers.training.trainer import Trainer
 
+STEPS = 16
+"""Whose batches are copied at once."""
 Examples = Sequence[np.ndarray]
 """Of each batch of a step."""
 
@@ -52,8 +55,14 @@ class Plan:
             taken: Steps before.
         """
         self.model.fusion.prepare()
-        for number, passes in enumerate(steps, start=taken):
-            yield [self._of_pass(number, *one) for one in passes]
+        made = ([self._of_pass(n, *one) for one in passes] for n, passes in enumerate(steps, start=taken))
+        while some := [*itertools.islice(made, STEPS)]:
+            every = [*itertools.chain.from_iterable(some)]
+            arrays = [array for one in every for array in one.numbers.values()]
+            moved = iter(ragged.to_device_at_once(arrays, self._device))
+            for one in every:
+                one.numbers = {name: next(moved) for name in one.numbers}
+            yield from some
 
     def _of_pass(self, number: int, examples: Examples, whole: Examples) -> Batches:
         """Return the batches of a pass of the step `number`."""
@@ -87,7 +96,7 @@ class Plan:
         return Batches(
             self.members,
             [*zip(sizes, times.tolist(), strict=True)],
-            ragged.to_device_at_once(numbers, self._device),
+            numbers,
             self.training,
             None if counted else self.readers[0].generator,
             functools.partial(self._states, examples, stretched),

@@ -12,7 +12,7 @@ from adalayers.fusion.scalar_mix import ScalarMixConfig
 from adalayers.states import Shape, State, Stream, chosen_states
 from tests.helpers.states import encoder, made_shape
 
-IMPOSSIBLE = {"k": 0, "heads": 7, "cutoff": 1.0, "dropout": 1.0, "read_out": "max", "alpha": float("nan")}
+IMPOSSIBLE = {"k": 0, "cutoff": 1.0, "dropout": 1.0, "read_out": "max", "alpha": float("nan")}
 IMPOSSIBLE |= {"lr": -1e-3, "epochs": 0, "batch_size": 2.5, "hidden_states": f"layers:{'9' * 5000}"}
 
 

@@ -89,6 +89,7 @@ REFUSED = [
     ({"fusion": "variability"}, 1, "takes at least 2.*got fusion=variability"),
     ({"fusion": "wide-layer", "layer": 77}, 3, "wanted layer to be one of .*, got layer=77"),
     ({"fusion": "scalar-mix", "own_width": True}, 3, "heads to be a divisor of the fusion's width, 12"),
+    ({"heads": 7}, 3, "heads to be a divisor of the fusion's width, 64"),
     ({"fusion": "tokens-first", "aggregate": "attention", "k": 6}, 3, "heads to be a divisor of k = 6"),
     ({"fusion": "layer-set", "read_out": "attention"}, 3, "read_out to be mean with fusion=layer-set"),
     ({"fusion": "dwatt", "attends": "texts"}, 3, "attends to be tokens but for whole texts"),
