@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import copy
+import functools
 import itertools
 import json
+from contextlib import ExitStack
 from typing import Any
 
 import torch
 from torch import Tensor, nn
-from torch.nn.modules.module import register_module_forward_hook
 
 from adalayers.backbones.backbone import Backbone, list_of_layers
 from adalayers.backbones.families import FAMILIES, Family
@@ -130,15 +131,18 @@ def _same(a: Tensor, b: Tensor) -> bool:
 
 def _final_norm(module: nn.Module, layers: int, ids: Tensor, mask: Tensor) -> str | None:
     """Return the name of the norm behind the last layer; "" where there is none, None for something else there."""
-    name, names = list_of_layers(module, layers), {within: name for name, within in module.named_modules()}
+    name = list_of_layers(module, layers)
     assert name is not None
     seen: dict[str, tuple[Any, Any]] = {}
 
-    def note(within: nn.Module, given: tuple[Any, ...], named: dict[str, Any], output: Any) -> None:
+    def note(each: str, within: nn.Module, given: Any, named: dict[str, Any], output: Any) -> None:
         entered = given[0] if given else named.get("hidden_states")
-        seen[names[within]] = entered, output[0] if isinstance(output, tuple) else output
+        seen[each] = entered, output[0] if isinstance(output, tuple) else output
 
-    with torch.no_grad(), register_module_forward_hook(note, with_kwargs=True):
+    with torch.no_grad(), ExitStack() as hooks:
+        for each, within in module.named_modules():
+            hook = functools.partial(note, each)
+            hooks.enter_context(within.register_forward_hook(hook, with_kwargs=True))
         given = module(input_ids=ids, attention_mask=mask, output_hidden_states=True, return_dict=True)
     last, own = given.hidden_states[-1], seen[f"{name}.{layers - 1}"][1]
     if torch.equal(last, own):

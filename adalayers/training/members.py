@@ -132,7 +132,7 @@ class Members:
                     own = (None if each is None else each[0] for each in gradients)
                     self.trained[0].step(own, factors[0])
                 else:
-                    self.stack.step(gradients, factors, self.model.fusion.used())
+                    self.stack.step(gradients, factors, self.model.fusion.used())  # type: ignore[arg-type]
             self._total += losses * len(step[0])
             self._done += 1
             if self._done % spacing == 0 and self._done < len(self._steps):
