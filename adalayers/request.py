@@ -13,6 +13,7 @@ from dataclasses import KW_ONLY, dataclass, field
 from typing import Any, Literal
 
 from adalayers.config import TrialConfig
+from adalayers.errors import BadInput
 from adalayers.schedulers import REFUSED, SCHEDULERS
 from adalayers.states import ComputeType, Precision, Settings
 
@@ -166,6 +167,11 @@ class StudyRequest:
     smoke: bool = flag("a few tiny trials, label smoke: a complete report within 2 minutes", False)
     command: str = ""
 
+    @property
+    def confirmation_seeds(self) -> range:
+        """The seeds that every arm is confirmed with; the search has `seed` itself."""
+        return range(self.seed + 1, self.seed + self.seeds + 1)
+
 
 @dataclass(frozen=True, kw_only=True)
 class Resources:
@@ -218,6 +224,16 @@ class Resources:
         if each := self.gpus(gpus):
             fits.append(gpus / each)
         return min(int(min(fits)), self.max_concurrent or sys.maxsize)
+
+    def require_room(self, *, cpus: float, gpus: float) -> int:
+        """Return `at_a_time`. Raises `BadInput` where no trial fits."""
+        for unit, wanted, there in (("cpus", self.cpus_per_trial, cpus), ("gpus", self.gpus(gpus), gpus)):
+            if wanted > there:
+                raise BadInput(
+                    f"wanted --{unit}-per-trial of at most {there:g}, as many as there are, got {wanted:g}; lower it, "
+                    "or name a cluster with --address"
+                )
+        return self.at_a_time(cpus=cpus, gpus=gpus)
 
     def group_size(self, *, live: bool, on_gpu: bool, waiting: Callable[[], int], concurrency: int) -> int:
         """Return how many trials at most run in one program.

@@ -59,7 +59,7 @@ class Agenda:
         self.plan, self.record = plan, record
         self.shape, provenance = data.shape, data.provenance
         self.trials, self.seeds, self.seed = request.trials, request.seeds, request.seed
-        self._seeds = range(self.seed + 1, self.seed + self.seeds + 1)
+        self._seeds = request.confirmation_seeds
 
         @functools.cache
         def identify(config: TrialConfig, seed: int) -> str:
@@ -67,16 +67,8 @@ class Agenda:
 
         self._identify = identify
         # Where arms are to be confirmed as tuned alone, they join once the searches have ended.
-        self.arms = [] if self.tuned_only else list(plan.arms)
-        self._rates = RateTrials(
-            plan.arms,
-            request.rates,
-            record,
-            identify,
-            seed=request.seed,
-            confirmed_with=self._seeds,
-            shape=self.shape,
-        )
+        self.arms = plan.known_arms(self.trials)
+        self._rates = RateTrials(plan.arms, record, identify, request, self.shape)
         self.dropped = list(plan.dropped)
         self.searches = [Search(planned, record, identify, request, self.shape) for planned in plan.searches]
         self._queues: list[RateTrials | Search] = [self._rates, *self.searches]
@@ -87,17 +79,13 @@ class Agenda:
         self._earlier = [analysis for run in before.runs.history for analysis in run.analyses]
         self._analyses: list[InterimAnalysis] = []
         self._error = planned_error(crossed=self._crossed(factors))
-        self._best_known = self._rates_known = False
+        self._best_known = False
+        self._order = self._in_order()
         self._arms_changed()
-        if not self._rates.under_way:
+        if not self._rates.remaining():
             self._settle_rates()
-        if self._rates_known and all(search.complete for search in self.searches):
-            self._settle_best()
-
-    @property
-    def tuned_only(self) -> bool:
-        """Whether arms are those that searches give alone."""
-        return self.plan.tuned_only and self.trials > 0
+            if all(search.complete for search in self.searches):
+                self._settle_best()
 
     @property
     def notes(self) -> list[str]:
@@ -120,8 +108,7 @@ class Agenda:
 
     def next(self) -> TrialJob | str:
         """Return the next trial to run, "wait" while others must end first, or "done"."""
-        searched = (queue.next() for queue in self._queues)
-        job = next(filter(None, searched), None) or self._next_confirmation()
+        job = next(self._order, "done")
         if isinstance(job, TrialJob):
             self._begun.add(job.trial_id)
             self._running.add(job.trial_id)
@@ -168,34 +155,40 @@ class Agenda:
             status: As in `trials.csv`.
         """
         self._running.discard(trial_id)
-        for queue in self._queues:
-            queue.ended(trial_id, status)
+        for search in self.searches:
+            search.ended(trial_id, status)
 
     # Confirmation
 
-    def _next_confirmation(self) -> TrialJob | str:
-        if not self._rates_known:
-            if self._rates.under_way:
-                return "wait"
+    def _in_order(self) -> Iterator[TrialJob | str]:
+        """Yield the trials as they are to run, and "wait" as long as others must end first."""
+        rates_known = not self._rates.remaining()
+        for queue in self._queues:
+            yield from iter(queue.next, None)
+        while self._rates.remaining():
+            yield "wait"
+        if not rates_known:
             self._settle_rates()
-        if self._undecided is not None and self._last and not self._best_known:
+        if self._undecided is not None and self._last:
             # Which arms of an analysed study need seeds is known once the searches' best is.
-            if any(search.under_way for search in self.searches):
-                return "wait"
+            yield from self._until_best_known()
+        yield from self._confirm()
+        yield from self._until_best_known()
+        yield from self._confirm()
+        while self._undecided is not None and self._block():
+            while self._running:  # an analysis is of all trials up to it
+                yield "wait"
+            if (analysis := self._next_analysis()) is None:
+                return
+            self._analyses.append(analysis)
+            self._arms_changed()
+            yield from self._confirm()
+
+    def _until_best_known(self) -> Iterator[str]:
+        while any(search.under_way for search in self.searches):
+            yield "wait"
+        if not self._best_known:
             self._settle_best()
-        while (job := next(self._confirmations, None)) is None:
-            if not self._best_known:
-                if any(search.under_way for search in self.searches):
-                    return "wait"
-                self._settle_best()
-            elif self._undecided is None or (analysis := self._next_analysis()) is None or not self._block():
-                return "done"
-            elif self._running:  # an analysis is of all trials up to it
-                return "wait"
-            else:
-                self._analyses.append(analysis)
-                self._arms_changed()
-        return job
 
     def _arms_changed(self) -> None:
         """Let arms, and which of them need seeds, be looked at again."""
@@ -204,7 +197,6 @@ class Agenda:
         self._planned = [
             (self._identify(arm.config, seed), arm, seed) for seed in self._seeds for arm in self.arms
         ]
-        self._confirmations = self._confirm()
 
     def _confirm(self) -> Iterator[TrialJob]:
         for identity, arm, seed in self._confirmed_trials(self._block()):
@@ -321,7 +313,6 @@ class Agenda:
 
     def _settle_rates(self) -> None:
         """Give the arms the rates that they keep, once all have been tried; equal ones are one from here on."""
-        self._rates_known = True
         arms, self.arms = self.arms, []
         for arm in arms:
             merge(self.arms, dataclasses.replace(arm, config=self._rates.chosen(arm)), self.shape)

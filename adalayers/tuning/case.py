@@ -41,14 +41,13 @@ class Case:
             software: What they must have been trained with, as `EnvironmentRecord.software`.
         """
         prepared, request = self.prepared, self.request
-        seeds = range(request.seed + 1, request.seed + request.seeds + 1)
         data = prepared.data("live")
         wanted = Wanted(
             ids={
                 trial_id(config, prepared.shape, seed, data.provenance)
                 for arm in self.plan.arms
                 for config in at_rates(arm.config, request.rates, prepared.shape)
-                for seed in seeds
+                for seed in request.confirmation_seeds
             },
             software=software,
             metric=data.metric,

@@ -6,7 +6,6 @@ from dataclasses import dataclass
 from typing import Literal
 
 from adalayers.config import TrialConfig
-from adalayers.results.files import RATES
 from adalayers.study import Variant
 
 
@@ -20,7 +19,7 @@ class TrialJob:
         work: Address of the folder where the trial leaves what it did, known as it begins.
         variants: How else its best model is scored.
         case: Number of the study's case whose data it reads.
-        free: Whether it is of a search, and hangs on no other trial: none stops it or chooses after it.
+        alone: Whether no other trial may run in its program: it may be stopped, or decides what runs next.
     """
 
     trial_id: str
@@ -32,13 +31,12 @@ class TrialJob:
     work: str = ""
     variants: tuple[Variant, ...] = ()
     case: int = 0
-    free: bool = False
+    alone: bool = False
 
     @property
     def batches(self) -> tuple[int | None, ...] | None:
         """What the batches that it reads follow from; None where no other trial reads them."""
         config = self.config
-        waits = self.stage == "search" and self.search != RATES and not self.free
-        if waits or config.base_model != "frozen":
+        if self.alone or config.base_model != "frozen":
             return None
         return self.seed, config.batch_size, config.train_examples, config.draw

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from adalayers.config import TrialConfig, with_overrides
+from adalayers.request import StudyRequest
 from adalayers.results.files import RATES
 from adalayers.results.record import StudyRecord
 from adalayers.states import Shape
@@ -26,11 +27,9 @@ class RateTrials:
 
     Args:
         arms: As they are without the rates.
-        rates: None for arms that stay as they are.
         record: Of the whole study.
         identify: Gives a configuration and a seed the trial's id.
-        seed: Of the search.
-        confirmed_with: The seeds of confirmed trials.
+        request: The rates, none for arms that stay as they are, and the seeds.
         shape: Of the base model.
 
     Attributes:
@@ -40,12 +39,9 @@ class RateTrials:
     def __init__(
         self,
         arms: Sequence[ConfirmedArm],
-        rates: Sequence[float],
         record: StudyRecord,
         identify: Callable[[TrialConfig, int], str],
-        *,
-        seed: int,
-        confirmed_with: Sequence[int],
+        request: StudyRequest,
         shape: Shape,
     ):
         self._record = record
@@ -54,8 +50,9 @@ class RateTrials:
         self._kept: dict[str, TrialConfig] = {}
         jobs: dict[str, TrialJob] = {}  # two arms that differ in their rate alone try the same
         left: set[str] = set()
-        for arm in arms if rates else ():
-            configs = at_rates(arm.config, rates, shape)
+        seed = request.seed
+        for arm in arms if request.rates else ():
+            configs = at_rates(arm.config, request.rates, shape)
             tried = self._tried[arm.name] = {identify(config, seed): config for config in configs}
             jobs |= {
                 trial_id: TrialJob(
@@ -64,34 +61,21 @@ class RateTrials:
                 for trial_id, config in tried.items()
             }
             for config in reversed(configs):
-                if any(identify(config, seed) in record.rows for seed in confirmed_with):
+                if any(identify(config, of_arm) in record.rows for of_arm in request.confirmation_seeds):
                     self._kept[arm.name] = config
             if arm.name not in self._kept:
                 left |= {trial_id for trial_id in tried if not record.finished(trial_id)}
         self.size = len(jobs)
-        self._left = [job for trial_id, job in jobs.items() if trial_id in left]
-        self._running: set[str] = set()
-
-    @property
-    def under_way(self) -> bool:
-        """Whether trials of it are left, or have not ended."""
-        return bool(self._left or self._running)
+        self._to_run = [job for trial_id, job in jobs.items() if trial_id in left]
+        self._following = iter(self._to_run)
 
     def remaining(self) -> int:
         """Return how many of its trials have not ended."""
-        return len(self._left) + len(self._running)
+        return sum(not self._record.ended(job.trial_id) for job in self._to_run)
 
     def next(self) -> TrialJob | None:
         """Return the next trial, None where it has no more."""
-        if not self._left:
-            return None
-        job = self._left.pop(0)
-        self._running.add(job.trial_id)
-        return job
-
-    def ended(self, trial_id: str, status: str) -> None:
-        """Note that a trial ended, however it did; those of others are passed over."""
-        self._running.discard(trial_id)
+        return next(self._following, None)
 
     def chosen(self, arm: ConfirmedArm) -> TrialConfig:
         """Return an arm's configuration at the rate that is best on validation, ties to the smallest trial id."""

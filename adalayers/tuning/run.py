@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import logging
+from collections import Counter
 from collections.abc import Sequence
+from pathlib import Path
 
 import ray
 from ray import tune
-from ray.tune.schedulers import FIFOScheduler
 
-from adalayers.data.trial_data import TrialData
-from adalayers.errors import BadInput
 from adalayers.request import Resources
 from adalayers.results.provenance import software
 from adalayers.study import Study
@@ -18,7 +17,6 @@ from adalayers.tuning.case import ReadyCase
 from adalayers.tuning.cluster import share
 from adalayers.tuning.ray_private import withhold_credentials
 from adalayers.tuning.running_case import FAILED, Reports, RunningCase, StudyOutcome
-from adalayers.tuning.scratch import scratch_folder
 from adalayers.tuning.searcher import Abandoned, SearchScheduler, StudySearcher
 from adalayers.tuning.session import Interrupt, ray_session
 from adalayers.tuning.trainable import trainable
@@ -26,13 +24,17 @@ from adalayers.tuning.trainable import trainable
 logger = logging.getLogger(__name__)
 
 
-def most_failed(outcomes: Sequence[StudyOutcome]) -> bool:
-    """Return whether more than half of the trials of all cases failed, or each one failed or diverged."""
-    total = sum(outcome.number() for outcome in outcomes)
-    failed, no_scores = (
-        sum(outcome.number(*names) for outcome in outcomes) for names in (("failed",), FAILED)
-    )
-    return total > 0 and (2 * failed > total or no_scores == total)
+def why_most_failed(outcomes: Sequence[StudyOutcome]) -> str:
+    """Say so where more than half of the trials of all cases failed, or each one failed or diverged; else ""."""
+    statuses: Counter[str] = Counter()
+    for outcome in outcomes:
+        for of_stage in outcome.counts.values():
+            statuses.update(of_stage)
+    total, no_scores = statuses.total(), sum(statuses[status] for status in FAILED)
+    if not total or (2 * statuses["failed"] <= total and no_scores < total):
+        return ""
+    why = next((outcome.why for outcome in outcomes if outcome.why), "no reason is known")
+    return f"{'all' if no_scores == total else f'{no_scores} of {total}'} trials failed; the first one: {why}"
 
 
 def run_study(
@@ -40,7 +42,7 @@ def run_study(
     cases: Sequence[ReadyCase],
     *,
     resources: Resources,
-    deadline: float | None,
+    deadline: float,
     reports: Reports,
 ) -> list[StudyOutcome]:
     """Run what the folders lack of a study, all cases in one Ray session, and leave their files whole.
@@ -49,7 +51,7 @@ def run_study(
         study: The question.
         cases: A backbone and a dataset each, prepared.
         resources: What trials may use.
-        deadline: By `time.monotonic`, in seconds, at which it ends in good order; None for none.
+        deadline: By `time.monotonic`, in seconds, at which it ends in good order.
         reports: Says which arms of a case need more seeds.
 
     Raises:
@@ -57,22 +59,10 @@ def run_study(
     """
     running = [RunningCase(study, case, reports) for case in cases]
     interrupt = Interrupt(deadline)
-
-    if left := sum(case.agenda.remaining() for case in running):
-        searcher = StudySearcher(running, resources)
-        data = [case.data for case in cases]
-        request = cases[0].case.request  # but for the data, that of all
-        stopping = SearchScheduler(request.scheduler, searcher, epochs=request.epochs)
+    if any(case.agenda.remaining() for case in running):
         try:
-            with ray_session(resources.address):
-                per_trial, concurrency = _per_trial(resources)
-                share([ready.case.folder for ready in cases], data)
-                searcher.concurrency, searcher.on_gpu = concurrency, "gpu" in per_trial
-                for case in running:
-                    case.log.concurrency = concurrency
-                total = sum(case.agenda.total() for case in running)
-                logger.info(f"{total - left} trials done, {left} to run, {concurrency} at a time")
-                _fit(searcher, stopping, data, per_trial, concurrency, interrupt, resources)
+            with ray_session(resources.address) as scratch:
+                _fit(running, cases, resources, interrupt, scratch)
         except KeyboardInterrupt:
             interrupt.reason = "interrupted"
         except Abandoned as abandoned:
@@ -83,53 +73,47 @@ def run_study(
 
 
 def _fit(
-    searcher: StudySearcher,
-    stopping: FIFOScheduler,
-    data: Sequence[TrialData],
-    per_trial: dict[str, float],
-    concurrency: int,
-    interrupt: Interrupt,
+    running: Sequence[RunningCase],
+    cases: Sequence[ReadyCase],
     resources: Resources,
+    interrupt: Interrupt,
+    scratch: Path,
 ) -> None:
-    """Run Ray's loop until the searcher has no more trials, or the study is interrupted."""
+    """Run Ray's loop until there are no more trials, or the study is interrupted."""
+    have = ray.cluster_resources()
+    cpus, gpus = have.get("CPU", 0), have.get("GPU", 0)
+    concurrency, gpus_per_trial = resources.require_room(cpus=cpus, gpus=gpus), resources.gpus(gpus)
+    per_trial = {"cpu": resources.cpus_per_trial, **({"gpu": gpus_per_trial} if gpus_per_trial else {})}
+    data = [case.data for case in cases]
+    share([ready.case.folder for ready in cases], data)
+    searcher = StudySearcher(running, resources, concurrency=concurrency, on_gpu=gpus_per_trial > 0)
+    request = cases[0].case.request  # but for the data, that of all
+    for case in running:
+        case.log.concurrency = concurrency
+    left = sum(case.agenda.remaining() for case in running)
+    total = sum(case.agenda.total() for case in running)
+    logger.info(f"{total - left} trials done, {left} to run, {concurrency} at a time")
     withhold_credentials()
     stored = [ray.put(case_data) for case_data in data]  # a trial fetches that of its own case alone
     # What a trial failed of is in its row; Tune would log it with its traceback, each time.
     logging.getLogger("ray.tune").setLevel(logging.CRITICAL)
-    with scratch_folder() as scratch:
-        tune.Tuner(
-            tune.with_resources(
-                tune.with_parameters(trainable, data=stored, software=software(), resources=resources),
-                per_trial,
-            ),
-            tune_config=tune.TuneConfig(
-                search_alg=searcher,
-                scheduler=stopping,
-                num_samples=-1,
-                reuse_actors=True,
-                max_concurrent_trials=concurrency,
-            ),
-            run_config=tune.RunConfig(
-                # Ray's own state is never read back: the results folder is what a study continues from.
-                storage_path=str(scratch),
-                name="study",
-                stop=interrupt,
-                verbose=0,
-                callbacks=[searcher.watch],
-                failure_config=tune.FailureConfig(max_failures=resources.retries),
-            ),
-        ).fit()
-
-
-def _per_trial(resources: Resources) -> tuple[dict[str, float], int]:
-    """Return what one trial takes, and how many fit at once. Raises `BadInput` where none fits."""
-    have = ray.cluster_resources()
-    cpus, gpus = have.get("CPU", 0), have.get("GPU", 0)
-    each = resources.gpus(gpus)
-    want = {"cpu": resources.cpus_per_trial, **({"gpu": each} if each else {})}
-    if not (fits := resources.at_a_time(cpus=cpus, gpus=gpus)):
-        raise BadInput(
-            f"wanted {want} for a trial, the machines have {cpus:g} CPUs and {gpus:g} GPUs; lower --cpus-per-trial or "
-            "--gpus-per-trial"
-        )
-    return want, fits
+    train = tune.with_parameters(trainable, data=stored, software=software(), resources=resources)
+    tune.Tuner(
+        tune.with_resources(train, per_trial),
+        tune_config=tune.TuneConfig(
+            search_alg=searcher,
+            scheduler=SearchScheduler(request.scheduler, searcher, epochs=request.epochs),
+            num_samples=-1,
+            reuse_actors=True,
+            max_concurrent_trials=concurrency,
+        ),
+        run_config=tune.RunConfig(
+            # Ray's own state is never read back: the results folder is what a study continues from.
+            storage_path=str(scratch),
+            name="study",
+            stop=interrupt,
+            verbose=0,
+            callbacks=[searcher.watch],
+            failure_config=tune.FailureConfig(max_failures=resources.retries),
+        ),
+    ).fit()

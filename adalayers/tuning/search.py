@@ -49,7 +49,7 @@ class Search:
         self.planned, self.name, self.how, self.seed = planned, planned.name, request.search, request.seed
         self._record, self._identify, self._shape = record, identify, shape
         stops = SCHEDULERS[request.scheduler].stops(planned.base.epochs)
-        self._free = self.how in ("grid", "random") and not stops
+        self._alone = self.how == "optuna" or stops
         self.trials = max(request.trials, planned.min_trials) if request.trials else 0
         self.notes = list(planned.notes) if self.trials else []
         self.distributions = OptunaSearch.convert_search_space(planned.space.domains)
@@ -137,8 +137,8 @@ class Search:
         if within and score is not None:
             self._optuna.tell(trial, score)
         elif within and status == "stopped":
-            for row in self.evaluations(trial_id):
-                trial.report(row["score"], int(row["epoch"]))
+            for epoch, score in self._evaluations(trial_id):
+                trial.report(score, int(epoch))
             self._optuna.tell(trial, state=optuna.trial.TrialState.PRUNED)
         else:
             self._optuna.tell(trial, state=optuna.trial.TrialState.FAIL)
@@ -148,15 +148,14 @@ class Search:
         best = self._record.best({row.trial_id for row in (*self._rows(), *self._of_rates())})
         return None if best is None else self._config(self._values(self._record.rows[best]))
 
-    def finished(self) -> list[tuple[str, list[dict[str, float]]]]:
-        """Return (trial_id, evaluations) of finished trials, for a scheduler to rebuild its rungs.
+    def evaluated(self) -> list[tuple[str, list[tuple[float, float]]]]:
+        """Return (trial_id, evaluations) of its trials so far, for a scheduler to rebuild its rungs.
 
         The last one of a trial that completed is left out: no rung had it, for it ended the trial whatever it was.
         """
         return [
-            (row.trial_id, self.evaluations(row.trial_id)[: -1 if row.status == "completed" else None])
+            (row.trial_id, self._evaluations(row.trial_id)[: -1 if row.status == "completed" else None])
             for row in self._rows()
-            if row.finished
         ]
 
     def optuna_trials(self) -> list[optuna.trial.FrozenTrial]:
@@ -171,7 +170,7 @@ class Search:
             search=self.name,
             seed=self.seed,
             config=config,
-            free=self._free,
+            alone=self._alone,
         )
 
     def _ask(self, point: Settings) -> optuna.trial.Trial:
@@ -221,19 +220,15 @@ class Search:
             for name, distribution in self.distributions.items()
         )
 
-    def evaluations(self, trial_id: str) -> list[dict[str, float]]:
-        """Return [{"epoch", "score"}] of a trial's first round, the score the best so far."""
+    def _evaluations(self, trial_id: str) -> list[tuple[float, float]]:
+        """Return epoch and best score so far at each evaluation of a trial's first round."""
         history, column = self._record.history(trial_id), f"val/{self._record.metric}"
         if column not in history:
             return []
         scored = history.dropna(subset=[column])
         if "round" in scored:
             scored = scored[scored["round"].isna()]
-        best = scored[column].cummax()
-        return [
-            {"epoch": float(epoch), "score": float(score)}
-            for epoch, score in zip(scored["epoch"], best, strict=True)
-        ]
+        return list(zip(scored["epoch"], scored[column].cummax(), strict=True))
 
     def _rows(self) -> list[TrialRow]:
         rows = self._record.rows.values()

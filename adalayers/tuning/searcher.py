@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import contextlib
 import logging
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
-from types import SimpleNamespace
 from typing import Any
 
-from ray.tune.schedulers import ASHAScheduler, FIFOScheduler, TrialScheduler
+import numpy as np
+from ray.tune.schedulers import FIFOScheduler, TrialScheduler
 from ray.tune.search import Searcher
 
 from adalayers.console import interrupts
@@ -50,18 +50,18 @@ class StudySearcher(ray_private.NeverRestored, Searcher):
     Args:
         cases: in the order in which they are served.
         resources: how often a trial is run again whose worker died, and when one counts as hanging.
-
-    Attributes:
         concurrency: how many groups run at a time.
         on_gpu: whether trials run on one.
+
+    Attributes:
         errors: Tune's id of a trial -> why it failed, filled by the scheduler.
         stopped: (case, id) of trials that the scheduler stopped, filled by it: Ray itself calls them complete.
     """
 
-    def __init__(self, cases: Sequence[RunningCase], resources: Resources):
+    def __init__(self, cases: Sequence[RunningCase], resources: Resources, *, concurrency: int, on_gpu: bool):
         super().__init__(metric="best", mode="max")
         self.cases, self._resources = cases, resources
-        self.concurrency, self.on_gpu = 1, False
+        self._concurrency, self._on_gpu = concurrency, on_gpu
         self.watch = Watch(resources.hang_minutes)
         self.errors: dict[str, Exception | None] = {}
         self.stopped: set[tuple[int, str]] = set()
@@ -80,10 +80,13 @@ class StudySearcher(ray_private.NeverRestored, Searcher):
         waiting = any(len(jobs) > 1 for _, jobs in self._trials.values())
         for number, case in enumerate(self.cases):
             most = self._resources.group_size(
-                live=case.live, on_gpu=self.on_gpu, waiting=case.agenda.waiting, concurrency=self.concurrency
+                live=case.live,
+                on_gpu=self._on_gpu,
+                waiting=case.agenda.waiting,
+                concurrency=self._concurrency,
             )
             # On a CPU two seeds in a group cost more than one after the other: their batches are padded to one size.
-            jobs = case.agenda.next_group(most, across_seeds=self.on_gpu)
+            jobs = case.agenda.next_group(most, across_seeds=self._on_gpu)
             if not isinstance(jobs, str):
                 return self._begin(trial_id, number, jobs)
             waiting = waiting or jobs == "wait"
@@ -151,13 +154,31 @@ class StudySearcher(ray_private.NeverRestored, Searcher):
         """Nothing: the results folders are the only state of a study."""
 
 
+class Rungs:
+    """The rungs of one search and bracket, as asynchronous successive halving has them (Li et al. 2018).
+
+    A trial meets the highest rung that it has reached and not met, and goes on where its score is among the best
+    `1 / REDUCTION` of those that met it before.
+    """
+
+    def __init__(self, rungs: Sequence[int]):
+        self._scores: dict[int, dict[str, float]] = {rung: {} for rung in sorted(rungs, reverse=True)}
+
+    def goes_on(self, trial_id: str, epoch: float, score: float) -> bool:
+        """Note a trial's best score so far, and return whether it goes on."""
+        for rung, scores in self._scores.items():
+            if epoch >= rung and trial_id not in scores:
+                before, scores[trial_id] = [*scores.values()], score
+                return not before or not score < np.nanpercentile(before, 100 * (1 - 1 / REDUCTION))
+        return True
+
+
 class SearchScheduler(ray_private.NeverRestored, FIFOScheduler):
     """Stops poor trials of each search of each case; confirmations, and a trial's last evaluation, always go on.
 
-    Trials are only ever ranked against trials of the same search and bracket, by Tune's ASHA; where a bracket has no
-    rungs, nothing is judged. A trial that reaches its last epoch is finished, not stopped, whatever its rung says; so
-    is one that a fusion trains again, whose scores begin again. Tells the searcher why a trial failed, before Tune
-    tells it that it did.
+    Trials are only ever ranked against trials of the same search and bracket. A trial that reaches its last epoch is
+    finished, not stopped, whatever its rung says; so is one that a fusion trains again, whose scores begin again. Tells
+    the searcher why a trial failed, before Tune tells it that it did.
 
     Args:
         name: Of `SCHEDULERS`.
@@ -168,68 +189,30 @@ class SearchScheduler(ray_private.NeverRestored, FIFOScheduler):
     def __init__(self, name: str, searcher: StudySearcher, *, epochs: int):
         super().__init__()
         self._kind, self._epochs, self._searcher = SCHEDULERS[name], epochs, searcher
-        searches = [(case, search) for case, at in enumerate(searcher.cases) for search in at.agenda.searches]
-        self._searches = {(case, search.name): search for case, search in searches}
-        self._brackets = {
-            key: [_judge(rungs, epochs) for _, rungs in self._kind.of(epochs)] for key in self._searches
-        }
-        for key, search in self._searches.items():
-            for identity, evaluations in search.finished():
-                replayed = SimpleNamespace(trial_id=f"replayed-{identity}")
-                self._replay(self._bracket(key, identity), replayed, evaluations)
-
-    def on_trial_add(self, tune_controller: Any, trial: Any) -> None:
-        """Take a trial in; one that goes on has met rungs before, with the scores that it had there."""
-        job, bracket = self._judged(trial)
-        if bracket is not None:
-            evaluations = self._searches[job.case, job.search].evaluations(job.trial_id)
-            self._replay(bracket, trial, evaluations)
+        self._brackets: dict[tuple[int, str], list[Rungs]] = {}
+        for number, case in enumerate(searcher.cases):
+            for search in case.agenda.searches:
+                self._brackets[number, search.name] = [Rungs(rungs) for _, rungs in self._kind.of(epochs)]
+                for identity, evaluations in search.evaluated():
+                    rungs = self._rungs(number, search.name, identity)
+                    for epoch, score in evaluations:
+                        if epoch <= epochs:
+                            rungs.goes_on(identity, epoch, score)
 
     def on_trial_error(self, tune_controller: Any, trial: Any) -> None:
         self._searcher.errors[trial.trial_id] = trial.get_pickled_error()
 
     def on_trial_result(self, tune_controller: Any, trial: Any, result: dict[str, Any]) -> str:
-        job, bracket = self._judged(trial)
-        again = result.get("round", 1) > 1
-        if bracket is None or again or result.get("last", True) or result["epoch"] > self._epochs:
-            return TrialScheduler.CONTINUE
-        decision = bracket.on_trial_result(tune_controller, trial, result)
-        if decision == TrialScheduler.STOP:
-            self._searcher.stopped.add((job.case, job.trial_id))
-        return decision
-
-    def on_trial_complete(self, tune_controller: Any, trial: Any, result: dict[str, Any]) -> None:
-        """Nothing more to record: every rung was met on the way."""
-        _, bracket = self._judged(trial)
-        if bracket is not None:
-            bracket.on_trial_remove(tune_controller, trial)
-
-    def _judged(self, trial: Any) -> tuple[TrialJob, FIFOScheduler | None]:
-        """Return a trial's job and what judges it: nothing one that confirms, or tries a rate."""
         job: TrialJob = trial.config["jobs"][0]  # a search's are alone
-        key = job.case, job.search
-        judged = job.stage == "search" and key in self._searches
-        return job, self._bracket(key, job.trial_id) if judged else None
+        judged = job.stage == "search" and (job.case, job.search) in self._brackets  # one of --rates is not
+        again = result.get("round", 1) > 1
+        if not judged or again or result.get("last", True) or result["epoch"] > self._epochs:
+            return TrialScheduler.CONTINUE
+        rungs = self._rungs(job.case, job.search, job.trial_id)
+        if rungs.goes_on(job.trial_id, result["epoch"], result["best"]):
+            return TrialScheduler.CONTINUE
+        self._searcher.stopped.add((job.case, job.trial_id))
+        return TrialScheduler.STOP
 
-    def _bracket(self, key: tuple[int, str], identity: str) -> FIFOScheduler:
-        return self._brackets[key][self._kind.bracket(identity, self._epochs)]
-
-    def _replay(self, bracket: Any, trial: Any, evaluations: Sequence[Mapping[str, float]]) -> None:
-        bracket.on_trial_add(None, trial)
-        for evaluation in evaluations:
-            if evaluation["epoch"] <= self._epochs:
-                told = {"epoch": evaluation["epoch"], "best": evaluation["score"]}
-                bracket.on_trial_result(None, trial, told)
-
-
-def _judge(rungs: Sequence[int], epochs: int) -> FIFOScheduler:
-    if not rungs:
-        return FIFOScheduler()
-    return ASHAScheduler(
-        time_attr="epoch",
-        metric="best",
-        mode="max",
-        max_t=epochs + 1,  # an evaluation at `epochs` is a trial's last and never comes here
-        grace_period=rungs[0],
-        reduction_factor=REDUCTION,
-    )
+    def _rungs(self, case: int, search: str, identity: str) -> Rungs:
+        return self._brackets[case, search][self._kind.bracket(identity, self._epochs)]
