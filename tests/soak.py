@@ -76,7 +76,7 @@ class Soak:
                     while not self._ended(study, kind):
                         pass
                     wrong = differences(study, self._whole[kind], rounded=kind == AS_ONE)
-                    if wrong := [*wrong, *left_behind(self.root)]:
+                    if wrong := [*wrong, *left_behind()]:
                         raise Wrong(f"{number}, {kind}: " + "; ".join(wrong))
             finally:
                 self.server.kill()

@@ -32,12 +32,11 @@ MARK = "ADALAYERS_RAY"
 
 _NAME = re.compile(r"adalayers-ray-[0-9a-f]{8}")
 _LOCK = "lock"
-_SOCKET_ROOM = 41
-"""Longest folder below which Ray's sockets have names that every system takes (103 characters on a Mac)."""
-_PLAIN = re.compile(r"[A-Za-z0-9_./+~-]+")
-"""Names that Ray takes: it splits others at blanks, reads them as addresses, or wants ASCII."""
+_USABLE = re.compile(r"[A-Za-z0-9_./+~-]{1,14}")
+"""Folders that Ray takes: it splits others at blanks, reads them as addresses, or wants ASCII; below longer ones its
+sockets have names that not every system takes (103 characters on a Mac)."""
 _SHORT = Path("/tmp")
-"""Where Ray's files go where TMPDIR has another name, and its session's where that is too long."""
+"""Where Ray's files go where TMPDIR is another one."""
 _UNLOCKED_SECONDS = 60.0
 """A folder without a lock is being made; after so long it is left over."""
 _REMOVE_SECONDS = 2.0
@@ -45,7 +44,11 @@ _REMOVE_SECONDS = 2.0
 
 @contextlib.contextmanager
 def scratch_folder() -> Iterator[Path]:
-    """Make a folder for Ray that goes in the end, once what killed drivers have left is gone."""
+    """Make a folder for Ray, this user's alone, that goes in the end, once what killed drivers have left is gone.
+
+    Raises:
+        BadInput: It cannot be made.
+    """
     clear_dead()
     folder = _root() / f"adalayers-ray-{secrets.token_hex(4)}"
     try:
@@ -53,38 +56,13 @@ def scratch_folder() -> Iterator[Path]:
     except OSError as error:
         raise BadInput(
             f"wanted a temporary folder for Ray in {folder.parent}, which cannot be written ({error.strerror}); set "
-            "TMPDIR to one whose path is of ASCII letters, without blanks"
+            "TMPDIR to one whose path is of at most 14 ASCII letters, without blanks"
         ) from error
     with FileLock(folder / _LOCK, timeout=0):
         try:
             yield folder
         finally:
             _remove(folder)
-
-
-def session_folder(scratch: Path) -> Path:
-    """Return the folder, this user's alone, in which Ray makes its own, into which it lets everybody.
-
-    It is the scratch folder, or has its name in `_SHORT`; it goes with it.
-
-    Raises:
-        BadInput: Neither can be had.
-    """
-    if len(str(scratch / "ray")) <= _SOCKET_ROOM:
-        return scratch
-    twin = _twin(scratch)
-    try:
-        twin.mkdir(mode=0o700, exist_ok=True)
-    except OSError as error:
-        raise BadInput(
-            f"wanted a temporary folder for Ray whose path has at most {_SOCKET_ROOM - len(scratch.name) - 5} "
-            f"characters, got {scratch.parent}, and {_SHORT} cannot be written ({error.strerror}); set TMPDIR"
-        ) from error
-    return twin
-
-
-def _twin(scratch: Path) -> Path:
-    return _SHORT / f"{scratch.name}-r"
 
 
 def clear_dead() -> None:
@@ -116,7 +94,7 @@ def end_processes(folder: Path) -> int:
 
 def _root() -> Path:
     root = Path(tempfile.gettempdir()).resolve()
-    return root if _PLAIN.fullmatch(str(root)) else _SHORT
+    return root if _USABLE.fullmatch(str(root)) else _SHORT
 
 
 def _may_be_dead(folder: Path) -> bool:
@@ -135,18 +113,14 @@ def _belongs(process: psutil.Process, folder: Path) -> bool:
     # Workers rename themselves, which on Linux overwrites the environment that others see.
     for number in (1, 2):
         with contextlib.suppress(OSError):
-            output = os.readlink(f"/proc/{process.pid}/fd/{number}")
-            if output.startswith((f"{folder}/", f"{_twin(folder)}/")):
+            if os.readlink(f"/proc/{process.pid}/fd/{number}").startswith(f"{folder}/"):
                 return True
     return False
 
 
 def _remove(folder: Path) -> None:
     """Delete a scratch folder; Ray's processes may still write to it for a moment."""
-    end, both = time.monotonic() + _REMOVE_SECONDS, (_twin(folder), folder)
-    while any(map(Path.exists, both)):
-        for each in both:
-            shutil.rmtree(each, ignore_errors=True)
-        if time.monotonic() > end:
-            return
+    end = time.monotonic() + _REMOVE_SECONDS
+    while folder.exists() and time.monotonic() < end:
+        shutil.rmtree(folder, ignore_errors=True)
         time.sleep(0.05)

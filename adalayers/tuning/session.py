@@ -23,7 +23,7 @@ from adalayers.installed import worker_path
 from adalayers.storage.redaction import reason
 from adalayers.tuning import ray_private
 from adalayers.tuning.cluster import cluster_address
-from adalayers.tuning.scratch import MARK, end_processes, scratch_folder, session_folder
+from adalayers.tuning.scratch import MARK, end_processes, scratch_folder
 
 logger = logging.getLogger(__name__)
 
@@ -51,10 +51,10 @@ STARTS = 2
 
 
 @contextmanager
-def ray_session(asked: str | None) -> Iterator[None]:
+def ray_session(asked: str | None) -> Iterator[Path]:
     """Connect to a Ray cluster, or start a local one without a dashboard; one that already runs here is reused.
 
-    What a local one leaves on the disk lies in a scratch folder, which is removed with it.
+    Yields a scratch folder, which is removed in the end; what a local Ray leaves on the disk lies in it too.
 
     Args:
         asked: Of --address, as `cluster_address` takes it.
@@ -65,7 +65,8 @@ def ray_session(asked: str | None) -> Iterator[None]:
     import ray
 
     if ray.is_initialized():
-        yield
+        with scratch_folder() as scratch:
+            yield scratch
         return
     address = cluster_address(asked)
     with environ.prepared(), scratch_folder() as scratch:
@@ -75,32 +76,29 @@ def ray_session(asked: str | None) -> Iterator[None]:
             else:
                 _join(address)
             with watched():
-                yield
+                yield scratch
         finally:
             _end(scratch)
 
 
 def _start(scratch: Path) -> None:
     """Start a local Ray, again where it did not come up: on a machine that is very busy, half a minute may not do."""
-    folder = session_folder(scratch)
     for left in reversed(range(STARTS)):
         try:
             # Inherited, not asked of Ray: to give a worker an environment, Ray starts a process that loads Ray, and
             # from there the worker. Ray's own processes inherit it too.
             with (
-                environ.inherited({MARK: scratch.name, "RAY_TMPDIR": str(folder), **_malloc()}),
+                environ.inherited({MARK: scratch.name, "RAY_TMPDIR": str(scratch), **_malloc()}),
                 interrupts.insisting(),
             ):
                 _init("local", include_dashboard=False)
             return
-        except (KeyboardInterrupt, BadInput):
-            raise
         except Exception as error:  # of many kinds, the bare `Exception` among them
             _end(scratch)
             if not left:
                 raise BadInput(
                     f"wanted a Ray of this machine's own, it did not start in {STARTS} attempts "
-                    f"({reason(error, '')}; {_room(folder)}); try again"
+                    f"({reason(error, '')}; {_room(scratch)}); try again"
                 ) from error
             logger.warning(f"Ray did not start ({reason(error, '')}); once more")
 
@@ -124,8 +122,6 @@ def _join(address: str) -> None:
     try:
         with interrupts.insisting():
             _init(address, runtime_env={"env_vars": _malloc()})
-    except (KeyboardInterrupt, BadInput):
-        raise
     except Exception as error:  # of many kinds: of other releases, of no machine of the cluster, of no token
         raise BadInput(
             f"wanted to join the Ray cluster at {address}, which failed ({reason(error, address)}); a study is "
@@ -200,7 +196,7 @@ class Interrupt(ray_private.NeverRestored, Stopper):
     reason: None, "interrupted" or "time is up"
     """
 
-    def __init__(self, deadline: float | None = None):
+    def __init__(self, deadline: float):
         self._deadline = deadline
         self.reason: str | None = None
 
@@ -210,6 +206,6 @@ class Interrupt(ray_private.NeverRestored, Stopper):
     def stop_all(self) -> bool:
         """Tune asks between any two steps. A signal does not wait for it: nothing that Ray holds is needed."""
         interrupts.raise_heard()
-        if self.reason is None and self._deadline is not None and time.monotonic() > self._deadline:
+        if self.reason is None and time.monotonic() > self._deadline:
             self.reason = "time is up"
         return self.reason is not None

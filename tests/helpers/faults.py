@@ -10,12 +10,10 @@ import re
 import shutil
 import signal
 import subprocess
-import tempfile
 import time
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from unittest import mock
 
 import psutil
 
@@ -207,8 +205,7 @@ def _second_driver(run: Run) -> bool:
     second.kill()
     if second.wait() not in (2, KILLED):
         raise Wrong(f"a second driver ended with {second.returncode}:\n{log.read_text()}")
-    with mock.patch.object(tempfile, "tempdir", run.study.environment["TMPDIR"]):
-        clear_dead()  # as the next run would, for the first one may have been the last
+    clear_dead()  # as the next run would, for the first one may have been the last
     return True
 
 

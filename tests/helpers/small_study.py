@@ -12,6 +12,7 @@ from pathlib import Path
 
 import pandas as pd
 import psutil
+from filelock import FileLock, Timeout
 
 from adalayers.results.files import CLAIMS, FINISHED, HISTORY, PREDICTIONS, STUDY, TRIALS, read_trials
 from adalayers.storage.folder import Folder
@@ -150,9 +151,11 @@ def _claims(study: Study, whole: Study) -> bytes:
         return folder.read_bytes(CLAIMS)
 
 
-def left_behind(root: Path) -> list[str]:
-    """Return the scratch folders, and the processes with anything in them, that are there although no run is."""
-    scratch = str(root / "t")
-    folders = [path.name for path in Path(scratch).glob("adalayers-ray-*")]
-    running = {child.pid: child.info["cmdline"] or [] for child in psutil.process_iter(["cmdline"])}
-    return [*folders, *(f"process {pid}" for pid, words in running.items() if scratch in " ".join(words))]
+def left_behind() -> list[str]:
+    """Return the scratch folders of dead drivers, and the processes with anything in them."""
+    folders = []
+    for folder in Path("/tmp").glob("adalayers-ray-*"):
+        with contextlib.suppress(Timeout, OSError), FileLock(folder / "lock", timeout=0):
+            folders.append(folder.name)
+    running = {child.pid: " ".join(child.info["cmdline"] or []) for child in psutil.process_iter(["cmdline"])}
+    return [*folders, *(f"process {pid}" for pid, words in running.items() if any(map(words.count, folders)))]
