@@ -390,10 +390,7 @@ class Study:
 
 @dataclass(frozen=True)
 class ConfirmedArm:
-    """An arm with its whole configuration; `aliases` are arms of the same configuration.
-
-    tunes: names of the arms whose searches found it
-    """
+    """An arm with its whole configuration; all else as `PlannedArm` says it."""
 
     name: str
     role: Role
@@ -402,6 +399,10 @@ class ConfirmedArm:
     label: str = ""
     tunes: tuple[str, ...] = ()
     words: str = ""
+
+    def planned(self, config: Settings) -> PlannedArm:
+        """Return the arm as comparisons and reports know it, by these hyperparameters of it."""
+        return PlannedArm(**{**vars(self), "config": config}, fusion=self.config.fusion)
 
 
 @dataclass(frozen=True)
@@ -469,6 +470,10 @@ class StudyPlan:
     @property
     def control(self) -> str:
         return self.arms[0].name
+
+    def known_arms(self, trials: int) -> list[ConfirmedArm]:
+        """Return the arms that are confirmed whatever searches of so many trials find."""
+        return [] if self.tuned_only and trials else list(self.arms)
 
 
 def base_config(space: Space, fixed: Mapping[str, Any], epochs: int) -> TrialConfig:

@@ -6,37 +6,12 @@ import fnmatch
 import shutil
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 from adalayers.console.progress import duration, show, size
 from adalayers.errors import BadInput, CannotWrite, local_path
 from adalayers.features.store import META, PROGRESS, USED, checked, reading, try_exclusive
 from adalayers.storage.cache_folder import default_cache
-
-
-@dataclass(frozen=True)
-class CacheEntry:
-    """One store.
-
-    Attributes:
-        folder: Where it is.
-        bytes: Its size.
-        used: When it was last used, in seconds since the epoch.
-        about: Its `meta.json`; empty for one that is not finished.
-        damage: What is wrong with a finished one; None if nothing is.
-    """
-
-    folder: Path
-    bytes: int
-    used: float
-    about: dict[str, Any]
-    damage: str | None
-
-    @property
-    def name(self) -> str:
-        return self.folder.name
 
 
 def list_or_remove(
@@ -61,80 +36,79 @@ def list_or_remove(
         raise BadInput(f"wanted --keep-gb of at least 0, got {keep_gb:g}; raise it")
     if root.exists() and not root.is_dir():
         raise BadInput(f"wanted the folder of the feature store, {root} is a file; name another --cache-dir")
-    stores = entries(root)
+    found = stores(root)
     if not names and keep_gb is None:
-        for entry in stores:
-            show(_described(entry))
-        show(f"{len(stores)} stores, {size(sum(entry.bytes for entry in stores))}, in {root}")
+        for folder in found:
+            show(_described(folder))
+        show(f"{len(found)} stores, {size(sum(map(_bytes, found)))}, in {root}")
         return
-    chosen = [entry for entry in stores if any(fnmatch.fnmatchcase(entry.name, name) for name in names)]
+    chosen = [folder for folder in found if any(fnmatch.fnmatchcase(folder.name, name) for name in names)]
     if names and not chosen:
-        known = ", ".join(entry.name for entry in stores) or "none"
+        known = ", ".join(folder.name for folder in found) or "none"
         raise BadInput(
             f"wanted stores named {' '.join(names)}, {root} holds {known}; adalayers cache lists them"
         )
-    left = [entry for entry in stores if entry not in chosen]
-    while keep_gb is not None and sum(entry.bytes for entry in left) > keep_gb * 1e9:
+    left = [folder for folder in found if folder not in chosen]
+    while keep_gb is not None and sum(map(_bytes, left)) > keep_gb * 1e9:
         chosen.append(left.pop())
     freed = 0
-    for entry in chosen:
-        if not dry_run and not _remove(entry):
-            show(f"left {entry.name}: another process computes or reads it")
+    for folder in chosen:
+        n = _bytes(folder)
+        if not dry_run and not _remove(folder):
+            show(f"left {folder.name}: another process computes or reads it")
             continue
-        freed += 0 if dry_run else entry.bytes
-        show(f"{'would remove' if dry_run else 'removed'} {entry.name}, {size(entry.bytes)}")
+        freed += 0 if dry_run else n
+        show(f"{'would remove' if dry_run else 'removed'} {folder.name}, {size(n)}")
     show(f"{size(freed)} freed")
 
 
-def entries(root: Path) -> list[CacheEntry]:
+def stores(root: Path) -> list[Path]:
     """Return the stores below `root`, finished or not, last used first; other folders are left alone."""
     folders = [path for path in root.iterdir() if path.is_dir()] if root.is_dir() else []
-    stores = [_entry(folder) for folder in folders if any(folder.glob("*_[0-9][0-9].npy"))]
-    return sorted(stores, key=lambda entry: (-entry.used, entry.name))
+    found = [folder for folder in folders if any(folder.glob("*_[0-9][0-9].npy"))]
+    return sorted(found, key=lambda folder: (-_used(folder), folder.name))
 
 
-def _entry(folder: Path) -> CacheEntry:
+def _used(folder: Path) -> float:
+    """Return when a store was last used, in seconds since the epoch."""
     marks = [folder / name for name in (USED, META, PROGRESS) if (folder / name).exists()] or [folder]
-    about, damage = checked(folder)
-    return CacheEntry(
-        folder=folder,
-        bytes=sum(path.stat().st_size for path in folder.iterdir() if path.is_file()),
-        used=max(mark.stat().st_mtime for mark in marks),
-        about=about,
-        damage=damage,
-    )
+    return max(mark.stat().st_mtime for mark in marks)
 
 
-def _remove(entry: CacheEntry) -> bool:
+def _bytes(folder: Path) -> int:
+    return sum(path.stat().st_size for path in folder.iterdir() if path.is_file())
+
+
+def _remove(folder: Path) -> bool:
     """Remove a store; return False, leaving it, where another process computes or reads it.
 
     Raises:
         CannotWrite: The cache is not this user's to change.
     """
     try:
-        with try_exclusive(entry.folder) as ours:
-            if not ours or (let_go := reading(entry.folder, alone=True)) is None:
+        with try_exclusive(folder) as ours:
+            if not ours or (let_go := reading(folder, alone=True)) is None:
                 return False
             try:
-                if entry.folder.is_symlink():  # what it points to is not ours
-                    entry.folder.unlink()
+                if folder.is_symlink():  # what it points to is not ours
+                    folder.unlink()
                 else:
-                    shutil.rmtree(entry.folder)
+                    shutil.rmtree(folder)
             finally:
                 let_go()
             return True
     except OSError as error:
         raise CannotWrite(
-            f"wanted to remove {entry.folder}, which failed ({error.strerror}); ask whose cache it is"
+            f"wanted to remove {folder}, which failed ({error.strerror}); ask whose cache it is"
         ) from error
 
 
-def _described(entry: CacheEntry) -> str:
-    about, ago = entry.about, duration(max(0.0, time.time() - entry.used))
-    if not (entry.folder / META).exists():
+def _described(folder: Path) -> str:
+    (about, damage), ago = checked(folder), duration(max(0.0, time.time() - _used(folder)))
+    if not (folder / META).exists():
         what = "not finished: the next study that needs it goes on with it"
-    elif entry.damage:
-        what = f"damaged ({entry.damage}): the next study that needs it computes it again"
+    elif damage:
+        what = f"damaged ({damage}): the next study that needs it computes it again"
     else:
         pooling = about.get("key", {}).get("pooling")
         kept = f"one vector of each ({pooling})" if pooling else f"{about['tokens']} tokens"
@@ -142,4 +116,4 @@ def _described(entry: CacheEntry) -> str:
             f"{about['dataset']} {about['split']}, {about['examples']} sequences, {kept}, {about['stored_as']}; "
             f"from {about['path']}: {about['splits']}"
         )
-    return f"{entry.name}  {size(entry.bytes)}, used {ago} ago  {what}"
+    return f"{folder.name}  {size(_bytes(folder))}, used {ago} ago  {what}"

@@ -17,7 +17,7 @@ from adalayers.command.identity import check_rows, new_study, opened, smallest_e
 from adalayers.config import TrialConfig, with_overrides
 from adalayers.data.prepare import Prepared, prepare
 from adalayers.errors import BadInput
-from adalayers.request import DataRequest, Resources
+from adalayers.request import DataRequest
 from adalayers.results.study_file import RequestRecord
 from adalayers.states import Shape
 from adalayers.storage.folder import Folder
@@ -49,7 +49,8 @@ def cases(study: Study, flags: Flags, hold: Callable[[Folder], None] = lambda fo
     _check_output(flags.output)
     check_address(flags.resources.address)
     check_uri(tracking_uri(flags))
-    _check_resources(flags.resources)
+    if cluster_address(flags.resources.address) is None:
+        flags.resources.require_room(cpus=os.cpu_count() or 1, gpus=torch.cuda.device_count())
     for request in flags.requests:
         sources.canonical(request.backbone, request.data_dir)
         tasks.canonical(request.dataset, request.data_dir)
@@ -103,21 +104,6 @@ def _check_output(output: str) -> None:
         ) from error
 
 
-def _check_resources(resources: Resources) -> None:
-    """Raise `BadInput` where this machine alone is to run trials and has fewer CPUs or GPUs than one takes."""
-    if cluster_address(resources.address) is not None:
-        return
-    for unit, wanted, here in (
-        ("cpus", resources.cpus_per_trial, os.cpu_count() or 1),
-        ("gpus", resources.gpus_per_trial or 0, torch.cuda.device_count()),
-    ):
-        if wanted > here:
-            raise BadInput(
-                f"wanted --{unit}-per-trial of at most {here}, as many as this machine has, got {wanted:g}; lower it, "
-                "or name a cluster with --address"
-            )
-
-
 def _case(
     study: Study,
     space: Space,
@@ -155,10 +141,7 @@ def _case(
     plan = as_recorded(plan, before.request.arms, before.request.notes, prepared.shape)
     prepared = prepared.reading(_configs(plan, prepared.shape))
     if not new:
-        arms = (
-            [] if plan.tuned_only and flags.study.trials else plan.arms
-        )  # else they are as searches find them
-        rates = flags.study.rates
+        arms, rates = plan.known_arms(flags.study.trials), flags.study.rates
         configs = {arm.name: at_rates(arm.config, rates, prepared.shape) for arm in arms}
         check_rows(folder, before, prepared, configs)
     effect = smallest_effect(folder, before, request_record.smallest_effect, prepared.task.metric)

@@ -16,7 +16,7 @@ from adalayers.backbones.loading import weight_bytes
 from adalayers.backbones.pretrained import bytes_per_parameter, weights
 from adalayers.command.flags import Flags
 from adalayers.comparisons import FIRST
-from adalayers.config import TrialConfig
+from adalayers.config import TrialConfig, with_overrides
 from adalayers.console.progress import duration
 from adalayers.data.feature_choice import (
     SAMPLE,
@@ -34,7 +34,6 @@ from adalayers.models.model import FusionModel
 from adalayers.results.files import FINISHED, TRIALS, read_trials
 from adalayers.results.study_file import splits_in_words
 from adalayers.states import State
-from adalayers.study import Study
 from adalayers.tasks.task import Task
 from adalayers.tensors.ragged import ragged_index
 from adalayers.training.trainer import Diverged, train
@@ -49,12 +48,12 @@ LARGE = 1_000_000_000
 """Parameters from which on a backbone is not loaded to be timed."""
 
 
-def describe(study: Study, case: Case, flags: Flags) -> str:
+def describe(case: Case, flags: Flags) -> str:
     """Return what a study would run and at most about what it would cost on this machine as it is now."""
     prepared, plan, request, resources = case.prepared, case.plan, flags.study, flags.resources
     source, task = prepared.source, prepared.task
     searches = plan.searches if request.trials else []
-    arms = [] if plan.tuned_only and searches else plan.arms
+    arms = plan.known_arms(request.trials)
     here = torch.cuda.device_count()
     gpus = resources.gpus(here)
     concurrency = max(1, resources.at_a_time(cpus=os.cpu_count() or 1, gpus=here))
@@ -62,9 +61,9 @@ def describe(study: Study, case: Case, flags: Flags) -> str:
         prepared, flags.features, flags.cache_dir, gpus_per_trial=resources.gpus_per_trial
     )
     missing, live = not_stored(prepared, flags.cache_dir), features.mode == "live"
-    searched = sum(max(request.trials, search.min_trials) for search in searches)
+    sizes = [max(request.trials, search.min_trials) for search in searches]
     planned = [
-        *((search.base, max(request.trials, search.min_trials) + request.seeds) for search in searches),
+        *((search.base, n + request.seeds) for search, n in zip(searches, sizes, strict=True)),
         *((arm.config, request.seeds) for arm in arms),
         *((arm.config, len(request.rates)) for arm in plan.arms),
     ]
@@ -79,8 +78,7 @@ def describe(study: Study, case: Case, flags: Flags) -> str:
     # Arms are confirmed seed by seed: those that are left cost what all of them do, on average.
     trials = left * sum(n * each[config] for config, n in planned) / max(1, total)
     memory = concurrency * (WORKER_BYTES + (weight_bytes(source) if live else 0))
-    sizes = ", ".join(f"{name} {len(split)}" for name, split in task.splits.items())
-    there = f"{len(prepared.encoded) - len(missing)} of {len(prepared.encoded)} splits are there already"
+    examples = ", ".join(f"{name} {len(split)}" for name, split in task.splits.items())
     bests = f"the bests of {len(searches)} searches" if len(searches) > 1 else "the best of the search"
     confirmed = [*([str(len(arms))] if arms else []), *([bests] if searches else [])]
     too_few = f"; a verdict takes {FIRST} seeds" if request.seeds < FIRST else ""
@@ -93,18 +91,17 @@ def describe(study: Study, case: Case, flags: Flags) -> str:
         "backbone": f"{backbone_line(prepared)}; from {source.folder}",
         "data": data_line(task),
         "task": task_line(task),
-        "examples": f"{sizes}; {prepared.n_tokens} tokens, at most {prepared.request.max_length} a text",
+        "examples": f"{examples}; {prepared.n_tokens} tokens, at most {prepared.request.max_length} a text",
         "cut": _cut(prepared.truncated),
-        "search": f"{searched} trials by {request.search}, {request.scheduler}" if searches else "",
+        "search": f"{sum(sizes)} trials by {request.search}, {request.scheduler}" if searches else "",
         "rates": f"{len(request.rates)} for each of {len(plan.arms)} arms" if request.rates else "",
         "arms": f"{' and '.join(confirmed)}, {request.seeds} seeds each{too_few}",
         "dropped": "; ".join(f"{name}: {reason}" for name, reason in plan.dropped),
         "trials": f"{total}, {done} done" + (f", {taken} taken from other studies" if taken else ""),
         "cache": f"{prepared.store_bytes / 1e6:.0f} MB in {flags.cache_dir}, all of test among it unless "
-        f"--test-examples caps it; {there}",
+        f"--test-examples caps it; {missing_bytes(prepared, flags.cache_dir) / 1e6:.0f} MB of it to come",
         "features": f"{features.mode}: {features.why}; of each text {source.pooling or 'every token'}",
         "memory": f"about {memory / 1e9:.1f} GB for {concurrency} trials at a time; hidden states are shared",
-        "disk": f"{missing_bytes(prepared, flags.cache_dir) / 1e6:.0f} MB of hidden states to come",
         "time": f"{states}; a trial at most {duration(max(each.values()))}; {left} trials left, each with all its "
         f"epochs: in all at most about {duration(FIXED_SECONDS + passes + trials / concurrency)}, as busy as this "
         "machine is now",
@@ -164,11 +161,6 @@ def task_line(task: Task) -> str:
     return f"{task.title}{labels}{more}; selected by {task.metric} on validation"
 
 
-def _timed(prepared: Prepared) -> bool:
-    """Say whether a pass of the backbone can be timed: not without its weights, nor where loading them takes long."""
-    return prepared.source.has_weights and prepared.backbone_parameters[0] < LARGE
-
-
 def _cut(truncated: Mapping[str, Mapping[str, int]]) -> str:
     """Return how much the maximum length cuts of each split: "train 120 (1,034 words), test 0"."""
     return ", ".join(
@@ -204,7 +196,8 @@ def _seconds(
     chosen = np.random.default_rng(0).permutation(len(whole))[:most]
     lengths = np.ones(len(chosen), int) if prepared.source.pooling else whole.features.lengths[chosen]
     sample = whole.subset(chosen, _InMemory(lengths, prepared.source.width))
-    forward = time_backbone(prepared, torch.device("cpu")) if _timed(prepared) else 0.0
+    loads = prepared.source.has_weights and prepared.backbone_parameters[0] < LARGE
+    forward = time_backbone(prepared, torch.device("cpu")) if loads else 0.0
     train, validation = (len(prepared.task.splits[name]) for name in ("train", "validation"))
     timed: dict[Any, float] = {}
     taken = {}
@@ -212,7 +205,8 @@ def _seconds(
         n_parameters = FusionModel(config, prepared.shape).n_parameters()
         key = config.fusion, config.base_model, config.batch_size, n_parameters
         if key not in timed:
-            timed[key] = _seconds_per_example(prepared, sample, config)
+            of_head = {} if loads else {"base_model": "frozen"}
+            timed[key] = _seconds_per_example(prepared, sample, with_overrides(config, of_head))
         each = timed[key] + live * forward * whole.features.lengths.mean()
         # An evaluation has no backward pass.
         examples = 0.75 * min(config.train_examples or train, train) + 0.25 * validation
@@ -225,8 +219,6 @@ def _seconds_per_example(prepared: Prepared, sample: SplitData, config: TrialCon
     data = prepared.data("live")
     data = dataclasses.replace(data, splits={"train": sample, "validation": sample})
     short = dataclasses.replace(config, epochs=3, patience=3, evaluate_every=1, train_examples=None)
-    if not _timed(prepared):
-        short = dataclasses.replace(short, base_model="frozen")
     ends: list[float] = []
     threads = torch.get_num_threads()
     torch.set_num_threads(1)

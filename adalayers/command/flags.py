@@ -170,10 +170,8 @@ def parse(study: Study, argv: Sequence[str], command: str = "", program: str = "
     requests = _requests(study, given)
     datasets = list(dict.fromkeys(request.dataset for request in requests))
     own = {flag.key: _text(getattr(given, flag.key)) or flag.default(datasets) for flag in study.flags}
-    output = _values(Flags, given) | {
-        "cache_dir": local_path(given.cache_dir or default_cache(), "--cache-dir")
-    }
-    output["references"] = _references(given.references)
+    cache_dir = local_path(given.cache_dir or default_cache(), "--cache-dir")
+    output = {"cache_dir": cache_dir, "references": _references(given.references)}
     return Flags(
         requests=requests,
         study=StudyRequest(
@@ -182,7 +180,7 @@ def parse(study: Study, argv: Sequence[str], command: str = "", program: str = "
         resources=Resources(**_values(Resources, given)),
         own=own,
         own_identity={flag.key: flag.canonical(own[flag.key]) for flag in study.flags},
-        **output,
+        **_values(Flags, given) | output,
     )
 
 

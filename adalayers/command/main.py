@@ -96,7 +96,7 @@ def run_study(
         from adalayers.command.estimate import describe
 
         for case in cases(study, flags):
-            show(describe(study, case, flags))
+            show(describe(case, flags))
         return "done", []
     from adalayers.command.run import move_aside, run
     from adalayers.storage.lock import one_driver

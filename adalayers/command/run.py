@@ -19,8 +19,8 @@ from adalayers.study import Study
 from adalayers.tasks.task import Task
 from adalayers.tracking.mirror import Mirror
 from adalayers.tuning.case import Case, ReadyCase
-from adalayers.tuning.run import most_failed, run_study
-from adalayers.tuning.running_case import FAILED, Reports
+from adalayers.tuning.run import run_study, why_most_failed
+from adalayers.tuning.running_case import Reports
 
 logger = logging.getLogger(__name__)
 
@@ -47,7 +47,7 @@ def run(study: Study, flags: Flags, cases: list[Case], *, reports: Reports) -> E
         study,
         ready,
         resources=flags.resources,
-        deadline=None if hours is None else deadline,
+        deadline=deadline,
         reports=reports,
     )
     for case, ready_case, outcome in zip(cases, ready, outcomes, strict=True):
@@ -70,14 +70,9 @@ def run(study: Study, flags: Flags, cases: list[Case], *, reports: Reports) -> E
         show(reports.write_cover(root, [case.folder for case in cases]))
     if any(outcome.state == "interrupted" for outcome in outcomes):
         return "interrupted"
-    if not most_failed(outcomes):
-        return "done"
-    total, failed = (sum(outcome.number(*names) for outcome in outcomes) for names in ((), FAILED))
-    why = next((outcome.why for outcome in outcomes if outcome.why), "no reason is known")
-    logger.error(
-        f"error: {'all' if failed == total else f'{failed} of {total}'} trials failed; the first one: {why}"
-    )
-    return "most failed"
+    if why := why_most_failed(outcomes):
+        logger.error(f"error: {why}")
+    return "most failed" if why else "done"
 
 
 def add_shared(folder: Folder, task: Task) -> None:

@@ -10,7 +10,6 @@ import contextlib
 import logging
 import os
 import secrets
-import signal
 import socket
 import subprocess
 import sys
@@ -109,16 +108,11 @@ def check_address(asked: str | None) -> None:
             f"wanted a Ray cluster as --address {shown}, nothing answers there ({error}); {advice} for a local one"
         ) from error
     try:
-        probe = subprocess.run(
-            [sys.executable, "-P", ray_private.__file__, address, str(ANSWER_SECONDS)],
-            capture_output=True,
-            text=True,
-            timeout=START_SECONDS,
-            check=False,
-        )
-        answer, code = probe.stdout.split(), probe.returncode
+        probe = [sys.executable, "-P", ray_private.__file__, address, str(ANSWER_SECONDS)]
+        done = subprocess.run(probe, capture_output=True, text=True, timeout=START_SECONDS, check=False)
+        answer = done.stdout.split()
     except subprocess.TimeoutExpired:
-        answer, code = [], -signal.SIGALRM
+        answer = []
     if "token" in answer:
         raise BadInput(
             f"wanted the token of the Ray cluster as --address {shown}, none or another one came; set "
@@ -126,12 +120,9 @@ def check_address(asked: str | None) -> None:
             "~/.ray/auth_token)"
         )
     if "ray" not in answer:
-        why = (
-            f"no answer within {ANSWER_SECONDS} s" if code == -signal.SIGALRM else "no answer that Ray gives"
-        )
         raise BadInput(
-            f"wanted a Ray cluster as --address {shown}, what answers there is none, or of another release ({why}); "
-            f"{advice} for a local one"
+            f"wanted a Ray cluster as --address {shown}, what answers there is none, or of another release (no answer "
+            f"that Ray gives within {ANSWER_SECONDS} s); {advice} for a local one"
         )
 
 
@@ -159,8 +150,8 @@ def share(results: Sequence[Folder], data: Sequence[TrialData]) -> None:
     }
     if not others:
         return
-    stores = [split for case in data for split in case.splits.values()]
-    paths = [str(path) for split in stores for path in _folders_read(split)]
+    splits = [split for case in data for split in case.splits.values()]
+    paths = [path for split in splits if (path := _folder_read(split)) is not None]
     word = f".reach-{secrets.token_hex(6)}"
     for folder in results:
         folder.write_bytes(word, b"driver")
@@ -172,20 +163,14 @@ def share(results: Sequence[Folder], data: Sequence[TrialData]) -> None:
             for node in others
         }
         missing = {
-            node: judged
-            for node in others
-            if (judged := _judged(others[node], node, answers[node], results, word)) is not None
+            node: _judged(machine, node, answers[node], results, word) for node, machine in others.items()
         }
     finally:
         for folder in results:
             for name in (word, *(f"{word}-{node}" for node in others)):
                 with contextlib.suppress(OSError, BadInput):
                     folder.delete(name)
-    if filling := {node: wanted for node, wanted in missing.items() if wanted}:
-        logger.info(
-            f"{len(filling)} machines of the cluster do not see the store of hidden states; they compute it"
-        )
-    _fill_all(filling, data, others)
+    _fill_all(missing, data, others)
 
 
 def _on(node: str, function: Callable[..., object], gpus: float = 0) -> Any:
@@ -198,15 +183,15 @@ def _on(node: str, function: Callable[..., object], gpus: float = 0) -> Any:
     )
 
 
-def _folders_read(split: SplitData) -> list[Path]:
-    """Return the folders that reading a split's hidden states needs on the machine that reads."""
+def _folder_read(split: SplitData) -> str | None:
+    """Return the folder that reading a split's hidden states needs on the machine that reads."""
     if isinstance(split.features, StoredFeatures):
-        return [split.features.folder]
-    return [split.features.source.folder] if isinstance(split.features, LiveFeatures) else []
+        return str(split.features.folder)
+    return str(split.features.source.folder) if isinstance(split.features, LiveFeatures) else None
 
 
-def _judged(machine: str, node: str, answer: Any, results: Sequence[Folder], word: str) -> list[str] | None:
-    """Return the stores that a machine lacks, None where it has left. Raises `BadInput` where it cannot run trials."""
+def _judged(machine: str, node: str, answer: Any, results: Sequence[Folder], word: str) -> list[str]:
+    """Return the stores that a machine lacks, none where it has left. Raises `BadInput` where it cannot run trials."""
     import ray
     from ray.exceptions import GetTimeoutError, RayError
 
@@ -214,7 +199,7 @@ def _judged(machine: str, node: str, answer: Any, results: Sequence[Folder], wor
         other, missing = ray.get(answer, timeout=REACH_SECONDS)
     except RayError as error:
         if _has_left(machine, node):
-            return None
+            return []
         if isinstance(error, GetTimeoutError):
             raise BadInput(
                 f"wanted an answer of the cluster's machine {machine} within {REACH_SECONDS:g} s, got none; check that "
@@ -274,25 +259,23 @@ def _fill_all(
     from ray.exceptions import RayError
 
     filling = []
-    for node, wanted in missing.items():
-        for case in data:
-            for split in case.splits.values():
-                features = split.features
-                if not {str(path) for path in _folders_read(split)} & {*wanted}:
-                    continue
-                if not isinstance(features, StoredFeatures) or split.tokens is None or case.source is None:
-                    raise BadInput(
-                        f"wanted the base model in {_folders_read(split)[0]} on all machines, the cluster's machine "
-                        f"{machines[node]} does not have it; name one on shared storage"
-                    )
-                gpus = 1 if features.meta.get("computed_with", {}).get("device") == "cuda" else 0
-                precision = features.meta["key"]["precision"]
-                task = _on(node, _fill, gpus).remote(
-                    str(features.folder), case.source, split.tokens, precision
+    splits = [(case.source, split) for case in data for split in case.splits.values()]
+    for node, folders in missing.items():
+        for source, split in splits:
+            if _folder_read(split) not in folders:
+                continue
+            features, machine = split.features, machines[node]
+            if not isinstance(features, StoredFeatures) or split.tokens is None or source is None:
+                raise BadInput(
+                    f"wanted the base model in {_folder_read(split)} on all machines, the cluster's machine {machine} "
+                    "does not have it; name one on shared storage"
                 )
-                filling.append((node, task))
-    for node, task in filling:
-        machine = machines[node]
+            logger.info(f"{machine} does not see the hidden states in {features.folder}: it computes them")
+            gpus = 1 if features.meta.get("computed_with", {}).get("device") == "cuda" else 0
+            precision = features.meta["key"]["precision"]
+            task = _on(node, _fill, gpus).remote(str(features.folder), source, split.tokens, precision)
+            filling.append((machine, node, task))
+    for machine, node, task in filling:
         try:
             problem = ray.get(task)
         except RayError as error:

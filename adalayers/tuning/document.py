@@ -5,12 +5,10 @@ from __future__ import annotations
 import dataclasses
 import json
 import platform
-from collections.abc import Sequence
 
 from optuna.distributions import distribution_to_json
 
 from adalayers.backbones.objectives import objective
-from adalayers.comparisons import PlannedArm
 from adalayers.data.feature_choice import FeatureChoice
 from adalayers.data.prepare import Prepared
 from adalayers.installed import code_hash
@@ -24,6 +22,7 @@ from adalayers.results.study_file import (
     RequestRecord,
 )
 from adalayers.study import Study, StudyPlan
+from adalayers.training.evaluation import PREFIXES
 from adalayers.tuning.agenda import Agenda
 from adalayers.tuning.case import Case
 
@@ -69,9 +68,7 @@ def environment(prepared: Prepared, features: FeatureChoice, plan: StudyPlan) ->
             truncated=prepared.truncated,
             shared=task.shared,
             baseline={
-                prefix: task.baseline(name)
-                for name, prefix in (("validation", "val"), ("test", "test"))
-                if name in task.splits
+                prefix: task.baseline(name) for name, prefix in PREFIXES.items() if name in task.splits
             },
             distribution=task.distribution,
         ),
@@ -97,26 +94,18 @@ def request_record(study: Study, case: Case, agenda: Agenda) -> RequestRecord:
         agenda: Its arms as known now.
     """
     shape, plan, earlier = agenda.shape, case.plan, case.before.request
-    arms = tuple(
-        PlannedArm(
-            *(arm.name, arm.role, arm.config.used(shape), arm.aliases, arm.label, arm.tunes),
-            fusion=arm.config.fusion,
-            words=arm.words,
-        )
-        for arm in agenda.arms
-    )
-    names = {arm.name for arm in arms}
+    names = {arm.name for arm in agenda.arms}
     # Where arms are those that searches found, the control is what its own search finds best now.
-    tuned = (arm.name for arm in arms if plan.control in arm.tunes)
-    control = plan.control if plan.control in names or not agenda.tuned_only else next(tuned, plan.control)
-    arms += tuple(arm for arm in agenda.earlier_bests() if arm.name not in names)
+    tuned = (arm.name for arm in agenda.arms if plan.control in arm.tunes)
+    control = plan.control if plan.control in names else next(tuned, plan.control)
+    bests = [arm for arm in agenda.earlier_bests() if arm.name not in names]
+    arms = (*(arm.planned(arm.config.used(shape)) for arm in agenda.arms), *bests)
     used = {name for arm in arms for name in arm.levels}  # a factor that no arm uses means nothing here
     factors = tuple(factor for factor in study.design.factors if factor.name in used)
     factor_names = [factor.name for factor in factors]
-    comparisons = [
-        *earlier.comparisons,
-        *study.design.comparisons(_planned(agenda, arms), factor_names, control),
-    ]
+    # As comparisons know arms, the levels that a variant does not use are filled in.
+    compared = [*(arm.planned(arm.config.resolved(shape)) for arm in agenda.arms), *bests]
+    comparisons = [*earlier.comparisons, *study.design.comparisons(compared, factor_names, control)]
     spaces = {
         search.name: {
             name: json.loads(distribution_to_json(distribution))
@@ -151,9 +140,3 @@ def request_record(study: Study, case: Case, agenda: Agenda) -> RequestRecord:
         title=study.page.title,
         published=plan.published,
     )
-
-
-def _planned(agenda: Agenda, arms: Sequence[PlannedArm]) -> list[PlannedArm]:
-    """Return the arms as comparisons know them, with the levels that a variant does not use filled in."""
-    configs = {arm.name: arm.config.resolved(agenda.shape) for arm in agenda.arms}
-    return [dataclasses.replace(arm, config=configs.get(arm.name, arm.config)) for arm in arms]

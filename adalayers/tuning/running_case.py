@@ -36,15 +36,6 @@ class StudyOutcome:
     counts: dict[str, dict[str, int]]
     why: str = ""
 
-    def number(self, *statuses: str) -> int:
-        """Return how many of its trials have one of these statuses; of any, where none is named."""
-        return sum(
-            n
-            for stage in self.counts.values()
-            for name, n in stage.items()
-            if not statuses or name in statuses
-        )
-
 
 class Reports(Protocol):
     """What a study needs of the package `reports`, which the library does not import: whether pages can be made,

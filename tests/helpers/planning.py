@@ -31,10 +31,4 @@ def planned(study: Study, setting: Setting) -> StudyPlan:
 
 def planned_arms(made: StudyPlan, shape: Shape) -> list[PlannedArm]:
     """Return the arms of a plan as comparisons know them."""
-    return [
-        PlannedArm(
-            *(arm.name, arm.role, arm.config.resolved(shape), arm.aliases),
-            *(arm.label, arm.tunes, arm.config.fusion),
-        )
-        for arm in made.arms
-    ]
+    return [arm.planned(arm.config.resolved(shape)) for arm in made.arms]

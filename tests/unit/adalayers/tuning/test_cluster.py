@@ -61,7 +61,7 @@ def test_ray_client_and_a_stale_address_of_the_environment_are_refused_with_what
 
 def test_a_port_that_is_no_ray_is_said_soon(silent, monkeypatch):
     monkeypatch.setattr(cluster, "ANSWER_SECONDS", 1)
-    with pytest.raises(BadInput, match=r"what answers there is none, .*no answer within 1 s"):
+    with pytest.raises(BadInput, match=r"what answers there is none, .*within 1 s"):
         check_address(silent)
 
 
@@ -115,7 +115,7 @@ def test_a_machine_that_has_left_is_done_without(error, tmp_path, monkeypatch, c
     monkeypatch.setattr("ray.get", fails)
     listed = [{"NodeID": "other", "Alive": True}, {"NodeID": "node", "Alive": False}]
     monkeypatch.setattr("ray.nodes", lambda: listed)
-    assert cluster._judged(*MACHINE, None, [Folder(tmp_path)], "word") is None
+    assert cluster._judged(*MACHINE, None, [Folder(tmp_path)], "word") == []
     assert "10.0.0.2 has left the cluster" in capsys.readouterr().err
     listed[1]["Alive"] = True
     with pytest.raises(BadInput, match=r"machine 10\.0\.0\.2"):
