@@ -250,11 +250,8 @@ class Agenda:
 
     def _crossed(self, factors: Sequence[str]) -> bool:
         """Whether the core crosses all levels of two factors or more."""
-        cells = {
-            arm.name: {**arm.config.used(self.shape), "fusion": arm.config.fusion}
-            for arm in self.plan.arms
-            if arm.role == "core"
-        }
+        core = [arm for arm in self.plan.arms if arm.role == "core"]
+        cells = {arm.name: arm.planned(arm.config.used(self.shape)).levels for arm in core}
         return bool(crossing(cells, factors)[0])
 
     @property

@@ -18,6 +18,10 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
+import ray
+from ray.exceptions import GetTimeoutError, RayError
+from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
+
 from adalayers.backbones.loading import load
 from adalayers.backbones.sources import BackboneSource
 from adalayers.backbones.tokens import Encoded
@@ -140,8 +144,6 @@ def share(results: Sequence[Folder], data: Sequence[TrialData]) -> None:
     Raises:
         BadInput: For a machine that cannot run trials.
     """
-    import ray
-
     here = ray.get_runtime_context().get_node_id()
     others = {
         node["NodeID"]: str(node["NodeManagerAddress"])
@@ -175,9 +177,6 @@ def share(results: Sequence[Folder], data: Sequence[TrialData]) -> None:
 
 def _on(node: str, function: Callable[..., object], gpus: float = 0) -> Any:
     """Return the function as a Ray task of that machine, which takes no CPU and is not tried again."""
-    import ray
-    from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
-
     return ray.remote(num_cpus=0, num_gpus=gpus, max_retries=0)(function).options(
         scheduling_strategy=NodeAffinitySchedulingStrategy(node, soft=False)
     )
@@ -192,9 +191,6 @@ def _folder_read(split: SplitData) -> str | None:
 
 def _judged(machine: str, node: str, answer: Any, results: Sequence[Folder], word: str) -> list[str]:
     """Return the stores that a machine lacks, none where it has left. Raises `BadInput` where it cannot run trials."""
-    import ray
-    from ray.exceptions import GetTimeoutError, RayError
-
     try:
         other, missing = ray.get(answer, timeout=REACH_SECONDS)
     except RayError as error:
@@ -224,8 +220,6 @@ def _judged(machine: str, node: str, answer: Any, results: Sequence[Folder], wor
 
 def _has_left(machine: str, node: str) -> bool:
     """Return whether a machine is no longer of the cluster: Ray lists one that died for half a minute yet."""
-    import ray
-
     if any(listed["NodeID"] == node and listed["Alive"] for listed in ray.nodes()):
         return False
     logger.warning(f"the machine {machine} has left the cluster; the study goes on without it")
@@ -255,9 +249,6 @@ def _fill_all(
     missing: Mapping[str, list[str]], data: Sequence[TrialData], machines: Mapping[str, str]
 ) -> None:
     """Let each machine compute the stores that it lacks. Raises `BadInput` where one cannot."""
-    import ray
-    from ray.exceptions import RayError
-
     filling = []
     splits = [(case.source, split) for case in data for split in case.splits.values()]
     for node, folders in missing.items():

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import psutil
+import ray
 from ray.tune import Stopper
 
 from adalayers import environ
@@ -62,8 +63,6 @@ def ray_session(asked: str | None) -> Iterator[Path]:
     Raises:
         BadInput: For a cluster that cannot be joined, or a local one that does not start.
     """
-    import ray
-
     if ray.is_initialized():
         with scratch_folder() as scratch:
             yield scratch
@@ -111,8 +110,6 @@ def _room(folder: Path) -> str:
 
 def _end(scratch: Path) -> None:
     """End Ray, and what its own shutdown knows nothing of: a worker that is left would make its folder again."""
-    import ray
-
     with interrupts.deferred(), interrupts.insisting():
         ray.shutdown()
         end_processes(scratch)
@@ -136,8 +133,6 @@ def _malloc() -> dict[str, str]:
 
 
 def _init(address: str, **more: Any) -> None:
-    import ray
-
     try:
         ray.init(
             address=address,
