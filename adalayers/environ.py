@@ -63,7 +63,11 @@ DEFAULTS = {
 
 @contextlib.contextmanager
 def prepared() -> Iterator[None]:
-    """Clear and set what the lists of this module say, for the block and the processes that it starts."""
+    """Clear and set what the lists of this module say, for the block and the processes that it starts.
+
+    Raises:
+        BadInput: As `_refuse` says.
+    """
     with contextlib.ExitStack() as stack:
         cleared = [name for name in os.environ if any(fnmatch.fnmatch(name, of) for of in CLEARED)]
         defaults = {name: value for name, value in DEFAULTS.items() if name not in os.environ}
@@ -72,6 +76,7 @@ def prepared() -> Iterator[None]:
         stack.enter_context(inherited(_person(stack)))
         if sys.warnoptions:  # of PYTHONWARNINGS, or -W; for good: libraries warn while Python ends, too
             warnings.simplefilter("ignore")
+        _refuse()
         yield
 
 
@@ -121,12 +126,12 @@ def _person(stack: contextlib.ExitStack) -> dict[str, str]:
     except (KeyError, OSError, ImportError):
         person["USER"] = f"user-{os.getuid()}"
     if not Path(os.path.expanduser("~")).is_dir():
-        with contextlib.suppress(OSError):  # `refuse` says so
+        with contextlib.suppress(OSError):  # `_refuse` says so
             person["HOME"] = stack.enter_context(tempfile.TemporaryDirectory(prefix=HOME_PREFIX))
     return person
 
 
-def refuse() -> None:
+def _refuse() -> None:
     """Refuse what no variable mends, before anything is computed.
 
     Raises:

@@ -37,7 +37,6 @@ def study(name: str, /, **flags: Any) -> StudyResults | AllResults:
     interrupts = Interrupts("")
     log_to_stderr()
     with environ.prepared(), interrupts.listening():
-        environ.refuse()
         ended, folders = run_study(find_study(name), argv, f"adalayers study {name}", interrupts)
     if ended == "interrupted":
         raise KeyboardInterrupt(interrupts.last_words)

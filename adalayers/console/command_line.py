@@ -39,7 +39,6 @@ def run_command(command: Callable[[], int]) -> int:
     try:
         try:
             with environ.prepared():
-                environ.refuse()
                 code = command()
         except SystemExit as ended:  # --help
             code = ended.code if isinstance(ended.code, int) else DONE
