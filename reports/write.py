@@ -99,10 +99,9 @@ def _cases(
         directory = _folder(folder)
         try:
             evidence = by_uri.get(directory.uri) or Evidence(load(directory))
+            cases.append(Case(_link(root, directory), evidence))
         except BadInput as error:
             problems.append(str(error).splitlines()[0])
-            continue
-        cases.append(Case(_link(root, directory), evidence))
     return cases, problems
 
 

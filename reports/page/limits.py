@@ -23,10 +23,10 @@ from reports.evidence.evidence import Evidence, once
 from reports.evidence.planning import chance, resolution
 from reports.evidence.resampling import NEIGHBOURS
 from reports.page.finding import finding, majority, under_trained
+from reports.reading import space
 from reports.reading.frames import numbers, texts
 from reports.render import markdown
 from reports.tables import arms as tables
-from reports.tables import ranges
 from reports.words import number
 
 POWER = 0.8
@@ -289,7 +289,7 @@ def as_read(evidence: Evidence) -> Rows | None:
 
 def edges(evidence: Evidence) -> Rows | None:
     """What the best trial of a search has at an end of what was tried."""
-    found = ranges.edges(evidence.trials, evidence.loaded.study)
+    found = space.edges(evidence.trials, evidence.loaded.study)
     return {"edges": found} if found else None
 
 
