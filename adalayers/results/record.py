@@ -19,10 +19,9 @@ import pandas as pd
 
 from adalayers.errors import BadInput
 from adalayers.results import files as results
-from adalayers.results.files import BEST, EVALUATIONS, FINISHED, HISTORY, PREDICTIONS, STUDY, TRIALS, WORK
+from adalayers.results.files import BEST, EVALUATIONS, FINISHED, HISTORY, PREDICTIONS, TRIALS, WORK
 from adalayers.results.trial_row import Cell, TrialRow, read_trial_rows, require_scores
 from adalayers.storage.folder import Folder
-from adalayers.storage.to_json import JsonObject
 from adalayers.study import TRIAL_ID
 
 logger = logging.getLogger(__name__)
@@ -59,7 +58,6 @@ class StudyRecord:
         self._merged: list[str] = []
         self._wrote_at = self._took = 0.0
         self.written = True
-        self._numbers: dict[str, int] = {}
         self._to_retry: set[str] = set()
         self._read()
 
@@ -101,8 +99,8 @@ class StudyRecord:
 
     def _note(self, trial_id: str) -> None:
         """Write a trial's row to its own folder, until the study's files have it."""
-        number = self._numbers.setdefault(trial_id, len(self.rows))
-        self.work(trial_id).write_sealed(ROW, {"number": number, "row": self.rows[trial_id].cells()})
+        note = {"number": list(self.rows).index(trial_id), "row": self.rows[trial_id].cells()}
+        self.work(trial_id).write_sealed(ROW, note)
 
     def _read_rows(self, name: str) -> pd.DataFrame:
         """Return a file of rows; one that cannot be read is kept under another name, and what it held is lost."""
@@ -122,14 +120,11 @@ class StudyRecord:
         One that left something which cannot be read goes on from its checkpoint, unless its row is written.
         """
         row, work = self.rows[trial_id], self.work(trial_id)
-        try:
-            left = _left(work)
-        except _Damaged as damage:
-            finished = self.finished(trial_id)
-            lost = "what it lacks beside its row is lost" if finished else "it goes on from its checkpoint"
-            logger.warning(f"trial {trial_id} left {damage}, which cannot be read: {lost}")
+        left = _left(work)
+        if left.damaged:
+            lost = "what it lacks beside its row is lost" if row.finished else "it goes on from its checkpoint"
+            logger.warning(f"trial {trial_id} left {left.damaged}, which cannot be read: {lost}")
             work.delete(PROGRESS)
-            left = _Left()
         epochs = {row.found.get("epochs"), left.row.get("epochs")} - {None}
         if row.finished and (not left.status or len(epochs) > 1):
             # Merged and half deleted, or left by a worker that outlived its driver.
@@ -167,13 +162,11 @@ class StudyRecord:
         """
         work = self.work(trial_id)
         self._to_retry.discard(trial_id)
-        try:
-            left = _left(work)
-        except _Damaged as damage:
-            left = _Left()
-            status, error = "failed", f"it left {damage}, which cannot be read"
+        left = _left(work)
+        if left.damaged:
+            status, error = "failed", f"it left {left.damaged}, which cannot be read"
         row = self.rows[trial_id]
-        if not self.finished(trial_id):  # a finished row never changes
+        if not row.finished:  # it never changes
             self.rows[trial_id] = row = dataclasses.replace(
                 row,
                 status=status or left.status or "unfinished",
@@ -194,11 +187,9 @@ class StudyRecord:
 
     def history(self, trial_id: str) -> pd.DataFrame:
         """Return a trial's rows of `history.parquet`, of one under way what it has left; empty where it has none."""
-        if (known := self._frames[HISTORY].get(trial_id)) is not None:
-            return known
-        if not self.ended(trial_id):
-            with contextlib.suppress(_Damaged):
-                known = _left(self.work(trial_id)).frames.get(HISTORY)
+        known = self._frames[HISTORY].get(trial_id)
+        if known is None and not self.ended(trial_id):
+            known = _left(self.work(trial_id)).frames.get(HISTORY)
         return (pd.DataFrame({"trial_id": []}) if known is None else known).assign(trial_id=trial_id)
 
     def best(self, among: Collection[str] | None = None, *, stage: str | None = None) -> str | None:
@@ -239,26 +230,22 @@ class StudyRecord:
         self._wrote_at, self.written = time.monotonic(), True
         self._took = self._wrote_at - now
 
-    def write_study(self, study: JsonObject) -> None:
-        self.folder.write_json(STUDY, study)
-
 
 @dataclass(frozen=True)
 class _Left:
-    """What a trial has left: how it stands ("": nothing), its columns, and its rows by file."""
+    """What a trial has left: how it stands ("": nothing), its columns, and its rows by file.
+
+    damaged: the file that cannot be read, of a trial that has left one; then there is nothing else
+    """
 
     status: str = ""
     error: str = ""
     row: dict[str, Cell] = field(default_factory=dict)
     frames: dict[str, pd.DataFrame] = field(default_factory=dict)
-
-
-class _Damaged(Exception):
-    """The file that a trial has left cannot be read."""
+    damaged: str = ""
 
 
 def _left(work: Folder) -> _Left:
-    """Return what a trial has left. Raises `_Damaged` for a file that cannot be read."""
     name, left = PROGRESS, _Left()
     try:
         if work.exists(PROGRESS):
@@ -269,8 +256,8 @@ def _left(work: Folder) -> _Left:
         for name in (PREDICTIONS, EVALUATIONS):
             if work.exists(name):
                 left.frames[name] = work.read_parquet(name)
-    except Exception as error:  # there is no end to what a damaged file makes its readers raise
-        raise _Damaged(name) from error
+    except Exception:  # there is no end to what a damaged file makes its readers raise
+        return _Left(damaged=name)
     return left
 
 

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from adalayers.console.progress import TrialProgress
+from adalayers.results.files import STUDY
 from adalayers.results.record import StudyRecord
 from adalayers.results.study_file import StudyFile
 from adalayers.results.trial_row import TAKEN_FROM, TrialRow
@@ -141,4 +142,4 @@ class RunningCase:
             environment=self._environment,
             runs=self.log.runs(state, [arm.name for arm in self.agenda.arms], analyses),
         )
-        self.record.write_study(study.as_json())
+        self._case.folder.write_json(STUDY, study.as_json())
