@@ -46,7 +46,7 @@ def export(study: StudyResults, form: Format) -> str:
         BadInput: There are no comparisons yet.
     """
     arms, claims = study.arms, study.claims
-    if "difference" not in claims:
+    if claims.empty:
         raise BadInput(
             f"wanted comparisons in {study.folder.uri}/{CLAIMS}, got none; finish the study, then "
             "`adalayers report` on its folder"

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Sequence
 from functools import cached_property
 from html import escape
 from pathlib import Path
@@ -15,7 +14,7 @@ import adalayers
 from adalayers.errors import BadInput
 from adalayers.installed import own_module
 from adalayers.results import files
-from adalayers.results.study_file import StudyFile, from_json, read_study
+from adalayers.results.study_file import StudyFile, read_study
 from adalayers.results.trial_row import read_trial_rows, require_scores
 from adalayers.storage.folder import Folder, damaged
 
@@ -27,6 +26,11 @@ _DEPTH = 3
 """Folders between a results root and a study's own."""
 _ROWS, _CHARACTERS = 60, 200
 """Most rows of a table that a notebook shows, and characters of a cell."""
+_NUMBERS = {
+    "n": int,
+    **dict.fromkeys(("difference", "low", "high", "level", "at_most", "p_value", "p_adjusted"), float),
+}
+"""What of `claims.json` is a number, and of which kind."""
 
 
 class StudyResults:
@@ -40,8 +44,6 @@ class StudyResults:
             selection metric on that split `mean`, `low`, `high` (95% interval over seeds) and `n` (seeds); on
             validation `val_mean`, ...
         trials: `trials.csv`, a row per trial.
-        rates: A row per arm and learning rate that it tried (`--rates`): `arm`, `lr`, `status`, `score` (on
-            validation), `kept`, and of the kept one `edge` ("low", "high", or "" where others lie on both sides).
         claims: `claims.json`, a row per planned comparison with its interval and verdict.
         curves: A row per evaluation while a trial trained: `trial_id`, `stage`, `arm`, `seed`, and of `history.parquet`
             `epoch`, `step`, `lr`, `train/loss`, `val/*`.
@@ -82,12 +84,6 @@ class StudyResults:
     def trials(self) -> pd.DataFrame:
         require_scores(self.folder, read_trial_rows(self.folder).values())
         return files.read_trials(self.folder)
-
-    @cached_property
-    def rates(self) -> pd.DataFrame:
-        loaded = own_module("reports.reading.load").load(self.folder)
-        table: pd.DataFrame = own_module("reports.tables.rates").rates(self.trials, loaded.study.request)
-        return table
 
     @cached_property
     def claims(self) -> pd.DataFrame:
@@ -142,10 +138,9 @@ def _of_all(name: str) -> cached_property[pd.DataFrame]:
     """Return a frame of all studies, made when it is asked for."""
 
     def frame(results: AllResults) -> pd.DataFrame:
-        by_case: dict[tuple[str, ...], pd.DataFrame] = {
-            (study.study.study, study.folder.name): getattr(study, name) for study in results.studies.values()
-        }
-        return _joined(by_case, ["study", "case"])
+        studies = results.studies.values()
+        frames = [((study.study.study, study.folder.name), getattr(study, name)) for study in studies]
+        return _joined(frames, ["study", "case"])
 
     return cached_property(frame)
 
@@ -155,7 +150,7 @@ class AllResults:
 
     Attributes:
         studies: `StudyResults` by name, "alpha_lambda/minilm-cola".
-        arms, trials, rates, claims, curves, weights, predictions: Those of all studies, with the columns `study` and
+        arms, trials, claims, curves, weights, predictions: Those of all studies, with the columns `study` and
             `case` (the name of its folder).
         across: A row per comparison between the cases of a study, with the column `study`: `claims.json` of covers.
     """
@@ -174,18 +169,13 @@ class AllResults:
     @cached_property
     def across(self) -> pd.DataFrame:
         covers = {study.folder.parent().address: study.study.study for study in self.studies.values()}
-        return _joined({(name,): _claims(Folder(address)) for address, name in covers.items()}, ["study"])
+        return _joined([(name, _claims(Folder(address))) for address, name in covers.items()], ["study"])
 
-    arms, trials, rates, claims = (_of_all(name) for name in ("arms", "trials", "rates", "claims"))
+    arms, trials, claims = (_of_all(name) for name in ("arms", "trials", "claims"))
     curves, weights, predictions = (_of_all(name) for name in ("curves", "weights", "predictions"))
 
     def __repr__(self) -> str:
         return "\n".join(map(repr, self.studies.values()))
-
-    def _repr_html_(self) -> str:
-        shown = [f"<p>{escape(repr(study))}</p>" for study in list(self.studies.values())[:_ROWS]]
-        left = len(self.studies) - len(shown)
-        return "".join(shown) + (f"<p>and {left:,} more studies</p>" if left else "")
 
 
 def results(folder: Folder | str | Path) -> StudyResults | AllResults:
@@ -225,42 +215,21 @@ def _below(directory: Folder, depth: int) -> list[Folder]:
 
 def _html(frame: pd.DataFrame) -> str:
     """Return a table, bounded: a notebook keeps what it shows."""
-    shown = frame.head(_ROWS).map(lambda cell: cell[:_CHARACTERS] if isinstance(cell, str) else cell)
-    left = len(frame) - len(shown)
-    table: str = shown.to_html(index=False, float_format="{:.3f}".format, na_rep="")
-    return table + (f"<p>and {left:,} more rows</p>" if left else "")
-
-
-@dataclass(frozen=True, kw_only=True)
-class ClaimRow:
-    """What is read of an object of `claims.json`; others of its fields are passed on as they are."""
-
-    arm: str = ""
-    control: str | None = None
-    metric: str = ""
-    split: str = ""
-    verdict: str | None = None
-    kind: str = ""
-    n: int = 0
-    difference: float | None = None
-    low: float | None = None
-    high: float | None = None
-    level: float | None = None
+    form = {"index": False, "float_format": "{:.3f}".format, "na_rep": ""}
+    with pd.option_context("display.max_colwidth", _CHARACTERS):
+        table: str = frame.to_html(max_rows=_ROWS, show_dimensions=len(frame) > _ROWS, **form)
+    return table
 
 
 def _claims(folder: Folder) -> pd.DataFrame:
     """Return `claims.json` as rows. Raises `BadInput` for a file that is damaged."""
     try:
         claims = folder.read_json(files.CLAIMS) if folder.exists(files.CLAIMS) else []
-        from_json(tuple[ClaimRow, ...], claims, files.CLAIMS, extra="ignore")
-    except (ValueError, OSError) as error:
+        table = pd.DataFrame(claims, columns=None if claims else ["arm", "control", "verdict", *_NUMBERS])
+        return table.astype(_NUMBERS)  # also where all are null
+    except (ValueError, TypeError, KeyError, OSError) as error:
         lost, advice = "the comparisons cannot be shown", "rebuild it with adalayers report"
         raise damaged(folder, files.CLAIMS, error, lost=lost, advice=advice) from error
-    table = pd.DataFrame(claims) if claims else pd.DataFrame(columns=["arm", "control", "verdict"])
-    ends = table.columns.intersection(
-        ["difference", "low", "high", "level", "at_most", "p_value", "p_adjusted"]
-    )
-    return table.astype(dict.fromkeys(ends, float))  # also where all are null
 
 
 def _as_type(levels: pd.Series, dtype: Any) -> pd.Series:
@@ -269,12 +238,10 @@ def _as_type(levels: pd.Series, dtype: Any) -> pd.Series:
     return typed.astype(dtype) if typed.notna().all() else typed
 
 
-def _joined(frames: Mapping[tuple[str, ...], pd.DataFrame], names: list[str]) -> pd.DataFrame:
+def _joined(frames: Sequence[tuple[Any, pd.DataFrame]], names: list[str]) -> pd.DataFrame:
     """Return frames below each other, the values of `names` in front of each."""
-    whole = [
-        frame.assign(**dict(zip(names, key, strict=True))) for key, frame in frames.items() if len(frame)
-    ]
+    whole = [(key, frame) for key, frame in frames if len(frame)]
     if not whole:
-        return pd.DataFrame(columns=[*names, *next(iter(frames.values()), pd.DataFrame())])
-    joined = pd.concat(whole, ignore_index=True)
-    return joined[[*names, *(name for name in joined if name not in names)]]
+        return pd.DataFrame(columns=[*names, *(frames[0][1] if frames else ())])
+    keys, tables = zip(*whole, strict=True)
+    return pd.concat(tables, keys=keys, names=names).droplevel(-1).reset_index()

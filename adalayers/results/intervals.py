@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterable
 from dataclasses import dataclass
 
@@ -46,12 +45,7 @@ def mean_interval(values: Iterable[float], *, limits: tuple[float, float] | None
     mean = float(finite.mean())
     if finite.size < MIN_N or all_same(finite):
         return Interval(mean, None, None, int(finite.size))
-    half = (
-        float(stats.t.ppf(0.5 + LEVEL / 2, finite.size - 1))
-        * float(finite.std(ddof=1))
-        / math.sqrt(finite.size)
-    )
-    low, high = mean - half, mean + half
+    low, high = map(float, stats.t.interval(LEVEL, finite.size - 1, mean, stats.sem(finite)))
     if limits is not None:
         low, high = max(low, limits[0]), min(high, limits[1])
     return Interval(mean, low, high, int(finite.size))

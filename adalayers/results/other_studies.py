@@ -8,6 +8,7 @@ named.
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import logging
 import math
@@ -53,10 +54,6 @@ class _Trained:
     has_model: bool
 
     @property
-    def source(self) -> str:
-        return f"{self.folder.parent().name}/{self.folder.name}"
-
-    @property
     def scored(self) -> dict[str, Cell]:
         """What two studies must have alike of one trial."""
         return {**self.row.scores, "predictions": self.row.found["predictions"]}
@@ -96,35 +93,24 @@ class OtherStudies:
 
     def __init__(self, folder: Folder, *, case: str, wanted: Wanted):
         self._trained: dict[str, _Trained] = {}
-        self._frames: dict[tuple[str, str], pd.DataFrame] = {}
-        self._wanted, self._gold = wanted, functools.cache(wanted.gold)
-        root = folder.parent().parent()
-        disagreeing: set[str] = set()
-        for study in root.names() if wanted.software and wanted.ids else ():
-            if study == folder.parent().name:  # one of the same kind is there to be run by itself
-                continue
-            try:
-                names = [name for name in root.names(study) if name == case or name.startswith(f"{case}-")]
-            except (OSError, BadInput):  # a folder that is not ours to read
-                continue
-            for name in names:
-                for trial_id, trained in self._of_study(root.child(study).child(name), folder.parent().name):
-                    known = self._trained.setdefault(trial_id, trained)
-                    if known.scored != trained.scored:
-                        disagreeing.add(trial_id)
-                        _pass_over(trained.source, f"{known.source} has other scores of trial {trial_id}")
-                    elif trained.has_model and not known.has_model:
-                        self._trained[trial_id] = trained
-        for trial_id in disagreeing:
-            del self._trained[trial_id]
+        self._wanted, self._gold, self._read = wanted, functools.cache(wanted.gold), functools.cache(_rows_of)
+        found: dict[str, list[_Trained]] = {}
+        for study in _beside(folder, case) if wanted.software and wanted.ids else ():
+            for trained in self._of_study(study, folder.parent().name):
+                found.setdefault(trained.row.trial_id, []).append(trained)
+        for trial_id, (first, *others) in found.items():
+            if other := next((trained for trained in others if trained.scored != first.scored), None):
+                _pass_over(other.folder, f"{_source(first.folder)} has other scores of trial {trial_id}")
+            else:
+                self._trained[trial_id] = next((own for own in (first, *others) if own.has_model), first)
         # `best/` holds the best model: where it would be that of a trial whose model is gone, that one is trained.
         scores = [(-(trial.row.score(wanted.metric) or 0.0), key) for key, trial in self._trained.items()]
         if scores and not self._trained[best := min(scores)[1]].has_model:
             del self._trained[best]
 
-    def _of_study(self, folder: Folder, own_study: str) -> Iterator[tuple[str, _Trained]]:
-        """Yield the trials of a study that can be taken, by id."""
-        source = f"{folder.parent().name}/{folder.name}"
+    def _of_study(self, folder: Folder, own_study: str) -> Iterator[_Trained]:
+        """Yield the trials of a study that can be taken."""
+        wanted = self._wanted
         try:
             if not (folder.exists(STUDY) and folder.exists(TRIALS)):
                 return
@@ -132,50 +118,46 @@ class OtherStudies:
             rows = read_trial_rows(folder)
             model = _model_of(folder)
         except Exception as error:  # there is no end to what damaged files make their readers raise
-            _pass_over(source, reason(error, folder.address))
+            _pass_over(folder, reason(error, folder.address))
             return
         if document.study == own_study:  # a copy of one, under another name
             return
-        there = {own: row for own, row in rows.items() if row.confirmed and own in self._wanted.ids}
+        there = [row for row in rows.values() if row.confirmed and row.trial_id in wanted.ids]
         known = {run.software for run in document.runs.history if run.confirmed}
-        if there and not known == {document.environment.software} == {self._wanted.software}:
-            _pass_over(source, "its code, packages or machine are not the same")
-            return
-        if there and not {*self._wanted.variants} <= document.request.variants.keys():
-            _pass_over(source, "its models were not scored as all variants of this study")
-            return
-        for trial_id, row in there.items():
-            if why := self._doubt(folder, row):
-                _pass_over(source, f"trial {trial_id}: {why}")
-            else:
-                yield trial_id, _Trained(folder, row, _commit(document, row), trial_id == model)
+        if there and not known == {document.environment.software} == {wanted.software}:
+            _pass_over(folder, "its code, packages or machine are not the same")
+        elif there and not {*wanted.variants} <= document.request.variants.keys():
+            _pass_over(folder, "its models were not scored as all variants of this study")
+        else:
+            for row in there:
+                if why := next(self._doubts(folder, row), ""):
+                    _pass_over(folder, f"trial {row.trial_id}: {why}")
+                else:
+                    yield _Trained(folder, row, _commit(document, row), row.trial_id == model)
 
-    def _doubt(self, folder: Folder, row: TrialRow) -> str:
-        """Return why a trial of another study is not taken; "" where it is."""
-        wanted, trial_id, gold = self._wanted, row.trial_id, self._gold()
+    def _doubts(self, folder: Folder, row: TrialRow) -> Iterator[str]:
+        """Yield why a trial of another study is not taken; nothing where it is."""
+        wanted, gold = self._wanted, self._gold()
         for name, value in row.found.items():
             if name not in TEXTS and not (isinstance(value, int | float) and math.isfinite(value)):
-                return f"{name} is {str(value)[:40]!r}, which is no number"
-        needed = ["predictions", *(f"{split}/{wanted.metric}" for split in gold)]
-        if lacking := [name for name in needed if name not in row.found]:
-            return f"it has no {lacking[0]}"
-        if self._rows(folder, HISTORY, trial_id).empty:
-            return f"it has no rows in {HISTORY}"
-        if wanted.variants and self._rows(folder, EVALUATIONS, trial_id).empty:
-            return f"it has no rows in {EVALUATIONS}"
-        predictions = self._rows(folder, PREDICTIONS, trial_id)
+                yield f"{name} is {str(value)[:40]!r}, which is no number"
+        for name in ("predictions", *(f"{split}/{wanted.metric}" for split in gold)):
+            if name not in row.found:
+                yield f"it has no {name}"
+        for name in (HISTORY, *([EVALUATIONS] if wanted.variants else [])):
+            if self._rows(folder, name, row.trial_id).empty:
+                yield f"it has no rows in {name}"
+        predictions = self._rows(folder, PREDICTIONS, row.trial_id)
         if not {"split", "index", "label", "prediction"} <= {*predictions}:
-            return f"it has no rows in {PREDICTIONS}"
+            yield f"it has no predictions in {PREDICTIONS}"
         for split, examples in gold.items():
             rows = predictions[predictions["split"] == split].sort_values("index", kind="stable")
             for name in ("index", "label"):
                 if answers(rows[name]).tolist() != answers(examples[name]).tolist():
-                    return f"its predictions on {split} are of other examples or labels"
-            if why := next(
-                contradicted(row.found, rows, split, kind=wanted.kind, labels=wanted.labels, strict=True), ""
-            ):
-                return why
-        return ""
+                    yield f"its predictions on {split} are of other examples or labels"
+            yield from contradicted(
+                row.found, rows, split, kind=wanted.kind, labels=wanted.labels, strict=True
+            )
 
     @property
     def ids(self) -> Collection[str]:
@@ -190,15 +172,12 @@ class OtherStudies:
             work: The folder where the study's own trial would leave it.
         """
         trained = self._trained.pop(trial_id, None)
-        if trained is None:
+        # That study may be running, and have another best by now.
+        if trained is None or (trained.has_model and _model_of(trained.folder) != trial_id):
             return False
         history, predictions, evaluations = (
             self._rows(trained.folder, name, trial_id) for name in (HISTORY, PREDICTIONS, EVALUATIONS)
         )
-        # That study may be running, and have another best by now.
-        model = _model_of(trained.folder) if trained.has_model else None
-        if trained.has_model and model != trial_id:
-            return False
         work.write_parquet(PREDICTIONS, predictions.drop(columns="trial_id"))
         if self._wanted.variants:
             scored = evaluations[evaluations["variant"].isin(list(self._wanted.variants))]
@@ -207,29 +186,45 @@ class OtherStudies:
             for name in (CONFIG, WEIGHTS):
                 work.write_bytes(f"{BEST}/{name}", trained.folder.read_bytes(f"{BEST}/{name}"))
         # It stays where it first came from.
-        row = {TAKEN_FROM: trained.source, TAKEN_COMMIT: trained.commit, **trained.row.found}
+        row = {TAKEN_FROM: _source(trained.folder), TAKEN_COMMIT: trained.commit, **trained.row.found}
         rows = [
             {str(key): value for key, value in evaluation.items() if key != "trial_id" and not pd.isna(value)}
             for evaluation in history.to_dict("records")
         ]
-        progress = {"status": "completed", "error": "", "row": row}
-        work.write_json(PROGRESS, progress | {"history": rows})
+        work.write_json(PROGRESS, {"status": "completed", "error": "", "row": row, "history": rows})
         return True
 
     def _rows(self, folder: Folder, name: str, trial_id: str) -> pd.DataFrame:
         """Return the rows of one trial in a file of another study, none where the file cannot be read."""
-        key = (folder.address, name)
-        if key not in self._frames:
-            try:
-                self._frames[key] = read_rows(folder, name)
-            except (BadInput, OSError):  # missing or damaged
-                self._frames[key] = pd.DataFrame({"trial_id": []})
-        frame = self._frames[key]
+        frame = self._read(folder, name)
         return frame[frame["trial_id"] == trial_id]
 
 
-def _pass_over(source: str, why: str) -> None:
-    logger.warning(f"not taken over from {source}: {why}")
+def _rows_of(folder: Folder, name: str) -> pd.DataFrame:
+    try:
+        return read_rows(folder, name)
+    except BadInput:  # missing or damaged
+        return pd.DataFrame({"trial_id": []})
+
+
+def _beside(folder: Folder, case: str) -> Iterator[Folder]:
+    """Yield the folders of studies of other kinds, of the same backbone and dataset, below the same results root."""
+    root = folder.parent().parent()
+    for study in root.names():
+        if study == folder.parent().name:  # one of the same kind is there to be run by itself
+            continue
+        with contextlib.suppress(OSError, BadInput):  # a folder that is not ours to read
+            for name in root.names(study):
+                if name == case or name.startswith(f"{case}-"):
+                    yield root.child(study).child(name)
+
+
+def _source(folder: Folder) -> str:
+    return f"{folder.parent().name}/{folder.name}"
+
+
+def _pass_over(folder: Folder, why: str) -> None:
+    logger.warning(f"not taken over from {_source(folder)}: {why}")
 
 
 def _commit(document: StudyFile, row: TrialRow) -> str:

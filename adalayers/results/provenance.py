@@ -66,16 +66,12 @@ def git_state(folder: Path | None = None) -> GitRecord:
     where = folder or Path(__file__).resolve().parents[2]
 
     def git(*arguments: str) -> str | None:
+        command = ["git", "-c", f"safe.directory={where}", "-C", str(where), *arguments]
         try:
-            done = subprocess.run(
-                ["git", "-c", f"safe.directory={where}", "-C", str(where), *arguments],
-                capture_output=True,
-                timeout=10,
-                check=False,
-            )
-        except (OSError, subprocess.TimeoutExpired):
+            done = subprocess.run(command, capture_output=True, timeout=10, check=True)
+        except (OSError, subprocess.SubprocessError):
             return None
-        return os.fsdecode(done.stdout).strip() if done.returncode == 0 else None
+        return os.fsdecode(done.stdout).strip()
 
     if (root := git("rev-parse", "--show-toplevel")) is None or Path(root).resolve() != where.resolve():
         built = where / "adalayers" / BUILT_FROM

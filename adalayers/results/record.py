@@ -8,11 +8,10 @@ what a trial under way has left and cannot be read is made again, and what is lo
 
 from __future__ import annotations
 
-import contextlib
 import dataclasses
 import logging
 import time
-from collections.abc import Collection, Iterable
+from collections.abc import Collection
 from dataclasses import dataclass, field
 
 import pandas as pd
@@ -26,12 +25,12 @@ from adalayers.study import TRIAL_ID
 
 logger = logging.getLogger(__name__)
 
-ROW, PROGRESS = "row.json", "progress.json"
+PROGRESS = "progress.json"
 DAMAGED = ".damaged"
 """What a file is called, behind its name, that could not be read and was replaced."""
 ADVICE = "restore it from a copy, begin another study with --label NAME, or set this one aside with --fresh"
 WRITE_SHARE = 0.05
-"""Most of the time that may go into rewriting the study's files as trials end; at the end they are whole."""
+"""Most of the time that may go into rewriting files of many rows a trial as trials end; at the end they are whole."""
 
 
 class StudyRecord:
@@ -42,7 +41,7 @@ class StudyRecord:
         metric: the selection metric without prefix; higher is better.
 
     Attributes:
-        written: whether all that it knows is in the study's files; else it is in the trials' folders.
+        written: whether all that it knows is in the study's files; else rows by trial are in the trials' folders.
         rows: trial_id -> row of `trials.csv`, in the order in which trials began.
 
     Raises:
@@ -75,32 +74,10 @@ class StudyRecord:
         left = [trial_id for trial_id in self.folder.names(WORK) if TRIAL_ID.fullmatch(trial_id)]
         for trial_id in left:
             self.work(trial_id).check()
-        noted = self._noted(trial_id for trial_id in left if not self.finished(trial_id))
-        # What a trial noted as it began is older than its end in `trials.csv`.
-        self.rows |= {
-            key: row for key, row in noted.items() if row.status != "unfinished" or not self.ended(key)
-        }
         self._to_retry = {key for key, row in self.rows.items() if row.status == "failed"}
         for trial_id in left:
             if trial_id in self.rows:
                 self._recover(trial_id)
-
-    def _noted(self, trial_ids: Iterable[str]) -> dict[str, TrialRow]:
-        """Return the rows of trials that began or ended after `trials.csv` was written last, in that order."""
-        numbered = []
-        for trial_id in trial_ids:
-            with contextlib.suppress(
-                OSError, ValueError, TypeError, KeyError, AttributeError
-            ):  # none, or damaged
-                noted = self.work(trial_id).read_sealed(ROW)
-                row = TrialRow.of_cells({**noted["row"], "trial_id": trial_id})
-                numbered.append((int(noted["number"]), row))
-        return {row.trial_id: row for _, row in sorted(numbered, key=lambda noted: noted[0])}
-
-    def _note(self, trial_id: str) -> None:
-        """Write a trial's row to its own folder, until the study's files have it."""
-        note = {"number": list(self.rows).index(trial_id), "row": self.rows[trial_id].cells()}
-        self.work(trial_id).write_sealed(ROW, note)
 
     def _read_rows(self, name: str) -> pd.DataFrame:
         """Return a file of rows; one that cannot be read is kept under another name, and what it held is lost."""
@@ -122,7 +99,9 @@ class StudyRecord:
         row, work = self.rows[trial_id], self.work(trial_id)
         left = _left(work)
         if left.damaged:
-            lost = "what it lacks beside its row is lost" if row.finished else "it goes on from its checkpoint"
+            lost = (
+                "what it lacks beside its row is lost" if row.finished else "it goes on from its checkpoint"
+            )
             logger.warning(f"trial {trial_id} left {left.damaged}, which cannot be read: {lost}")
             work.delete(PROGRESS)
         epochs = {row.found.get("epochs"), left.row.get("epochs")} - {None}
@@ -152,8 +131,7 @@ class StudyRecord:
     def begin(self, row: TrialRow) -> None:
         """Note a trial that is about to run."""
         self.rows[row.trial_id] = row
-        self._note(row.trial_id)
-        self.written = False
+        self._write_trials()
 
     def end(self, trial_id: str, status: str | None = None, error: str = "") -> TrialRow:
         """Merge a trial that ended and return its row.
@@ -181,8 +159,6 @@ class StudyRecord:
         if row.finished:
             self._merged.append(trial_id)
         self.write(everything=False)
-        if not self.written:
-            self._note(trial_id)
         return row
 
     def history(self, trial_id: str) -> pd.DataFrame:
@@ -210,12 +186,12 @@ class StudyRecord:
         return min(scored)[1] if scored else None
 
     def write(self, *, everything: bool = True) -> None:
-        """Write the study's files now, or when their time share allows."""
+        """Write the study's files: `trials.csv` at once, the others now or when their time share allows."""
+        self._write_trials()
         now = time.monotonic()
         if not everything and self._took > WRITE_SHARE * (now - self._wrote_at):
             self.written = False
             return
-        results.write_trials(self.folder, [row.cells() for row in self.rows.values()])
         for name, by_trial in self._frames.items():
             frames = [by_trial[trial_id] for trial_id in self.rows if trial_id in by_trial]
             if frames:
@@ -229,6 +205,9 @@ class StudyRecord:
             self.folder.delete(WORK)
         self._wrote_at, self.written = time.monotonic(), True
         self._took = self._wrote_at - now
+
+    def _write_trials(self) -> None:
+        results.write_trials(self.folder, [row.cells() for row in self.rows.values()])
 
 
 @dataclass(frozen=True)

@@ -58,7 +58,6 @@ from adalayers.tracking import values
 logger = logging.getLogger(__name__)
 
 RUN_STATUS = {"completed": "FINISHED", "stopped": "KILLED", "failed": "FAILED", "diverged": "FAILED"}
-_CUT_SHORT = ("interrupted", "time is up")
 _ARTIFACTS = (REPORT, "details.md", CLAIMS, "contrasts.json", TRIALS, STUDY)
 _ARTIFACT_FOLDERS = ("figures", BEST)
 _READABLE = (".md", ".json", ".csv")
@@ -197,12 +196,8 @@ class Session:
         run_id = self._create("trial", name, tags, parent=parent, begin=begin)
         self._written[trial_id] = (run_id, "")
         metrics = [Metric(name, value, end, 0) for name, value in values.finals_of(row).items()]
-        series = values.series_of(history)
-        most = max((steps[-1] for steps, _ in series.values()), default=0) or 1
-        for name, (steps, points) in series.items():
-            # history.parquet keeps no clock: the points are spread over the trial's time by their steps.
-            times = begin + (end - begin) * steps // most
-            metrics += map(Metric, [name] * len(steps), points.tolist(), times.tolist(), steps.tolist())
+        for name, points in values.series_of(history).items():
+            metrics += [Metric(name, value, end, step) for step, value in points]  # history keeps no clock
         self._client.log_batch(run_id, metrics, list(params.values()))
         self._client.set_terminated(run_id, RUN_STATUS[status], end_time=end)
         self._written[trial_id] = (run_id, status)
@@ -343,12 +338,9 @@ def _artifacts(folder: Folder) -> list[str]:
 
 def _study_status(study: StudyFile, trials: pd.DataFrame) -> str:
     """Return the parent's status, by `runs.state` and how the trials ended."""
-    state = study.runs.state
     if len(trials) and trials["status"].isin(["failed", "diverged"]).all():
         return "FAILED"
-    if state in _CUT_SHORT or (state != "finished" and (trials["status"] == "unfinished").any()):
-        return "KILLED"
-    return "FINISHED"
+    return "FINISHED" if study.runs.state == "finished" else "KILLED"
 
 
 def _history(folder: Folder) -> pd.DataFrame:

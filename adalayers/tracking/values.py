@@ -7,7 +7,7 @@ import math
 import numbers
 import posixpath
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -15,7 +15,7 @@ import pandas as pd
 
 from adalayers.results.study_file import StudyFile
 from adalayers.storage.redaction import HIDDEN, SECRET_NAME, clean
-from adalayers.storage.to_json import to_json
+from adalayers.storage.to_json import JsonObject, to_json
 
 SERIES_POINTS = 200
 """At most so many points of a series are mirrored; history.parquet has them all."""
@@ -32,12 +32,12 @@ _NAME_LENGTH, _PARAM_LENGTH, TAG_LENGTH = 250, 500, 5000
 
 def params_of(row: Mapping[str, Any]) -> dict[str, str]:
     """Return the params of a trial's row: its hyperparameters by their own names, and what is no score."""
-    return as_params((name.removeprefix("config/"), value) for name, value in row.items() if _is_param(name))
+    return as_params({name.removeprefix("config/"): value for name, value in row.items() if _is_param(name)})
 
 
-def as_params(named: Iterator[tuple[str, Any]]) -> dict[str, str]:
+def as_params(named: Mapping[str, Any]) -> dict[str, str]:
     """Return values as MLflow's params; secrets are hidden, and what is missing is left out."""
-    texts = ((name, HIDDEN if SECRET_NAME.search(name) else text(value)) for name, value in named)
+    texts = ((name, HIDDEN if SECRET_NAME.search(name) else text(value)) for name, value in named.items())
     return {mlflow_name(name): value[:_PARAM_LENGTH] for name, value in texts if value}
 
 
@@ -51,8 +51,8 @@ def _is_param(name: str) -> bool:
     return name.startswith(("config/", "cost/")) or name in (*_PARAMS, *_BOOKKEEPING)
 
 
-def series_of(history: pd.DataFrame) -> dict[str, tuple[np.ndarray, np.ndarray]]:
-    """Return name -> (steps, values) of a trial's series: rising steps, finite values, thinned."""
+def series_of(history: pd.DataFrame) -> dict[str, list[tuple[int, float]]]:
+    """Return name -> (step, value)... of a trial's series: rising steps, finite values, thinned."""
     series = {}
     for name in filter(_SERIES.match, map(str, history)) if "step" in history else ():
         points = history[["step", name]].apply(pd.to_numeric, errors="coerce").astype(float)
@@ -60,9 +60,8 @@ def series_of(history: pd.DataFrame) -> dict[str, tuple[np.ndarray, np.ndarray]]
         if len(points) > SERIES_POINTS:
             points = points.iloc[np.linspace(0, len(points) - 1, SERIES_POINTS).round().astype(int)]
         if len(points):
-            name = "train/lr" if name == "lr" else name
-            values = points.to_numpy()
-            series[f"training/{_sectioned(name)}"] = values[:, 0].astype(np.int64), values[:, 1]
+            title = _sectioned("train/lr" if name == "lr" else name)
+            series[f"training/{title}"] = [(int(step), value) for step, value in points.to_numpy().tolist()]
     return series
 
 
@@ -83,7 +82,7 @@ def data_params(study: StudyFile) -> dict[str, str]:
     """Return on what a study's trials are trained, by parameter: the names of backbone and dataset, and examples."""
     backbone, dataset = study.environment.backbone, study.environment.dataset
     examples = dataset.examples.get("train")
-    return as_params(iter([("backbone", backbone.name), ("dataset", dataset.name), ("examples", examples)]))
+    return as_params({"backbone": backbone.name, "dataset": dataset.name, "examples": examples})
 
 
 def runs_view(study_key: str, metric: str) -> str:
@@ -104,13 +103,10 @@ def runs_view(study_key: str, metric: str) -> str:
     return json.dumps(view)
 
 
-def flat(value: Any, name: str = "") -> Iterator[tuple[str, Any]]:
-    """Yield (name/of/the/leaf, leaf) of nested mappings."""
-    if isinstance(value, Mapping):
-        for key, item in value.items():
-            yield from flat(item, f"{name}/{key}" if name else str(key))
-    else:
-        yield name, value
+def flat(nested: JsonObject) -> JsonObject:
+    """Return name/of/the/leaf -> leaf of nested mappings."""
+    leaves: JsonObject = pd.json_normalize(nested, sep="/").to_dict("records")[0]
+    return leaves
 
 
 def number(value: Any) -> float | None:

@@ -12,7 +12,7 @@ import pytest
 from ray import tune
 
 from adalayers.request import Resources
-from adalayers.results.record import ROW
+from adalayers.results.files import read_trials
 from adalayers.storage import folder
 from adalayers.storage.folder import Folder
 from adalayers.study import Arm, Design, Study
@@ -111,7 +111,7 @@ def test_a_group_goes_on_whole_after_a_full_disk(alone, world, tmp_path):
     assert (ended.code, "Traceback" in ended.err) == (2, False), ended.err
     assert "the disk is full; make room" in ended.err
     full(works / "a trial").unlink()
-    begun = [Folder(work).read_sealed(ROW)["row"] for work in works.iterdir()]
+    begun = read_trials(Folder(works.parent)).to_dict("records")
     assert len(begun) == 3
     grouped = ran([*argv, "--group", "6"])
     assert grouped.code == 0, grouped.err

@@ -76,13 +76,11 @@ def test_the_best_model_follows_validation_and_ties_go_to_the_smallest_id(folder
 
 
 @pytest.mark.parametrize("status", ["failed", "diverged"])
-def test_what_went_wrong_is_kept_over_what_the_trial_noted_as_it_began(folder, record, status):
+def test_what_went_wrong_is_kept(folder, record, status):
     """A failed one has not ended for the next run."""
     ended(record, status=status, error="too hot")
     assert results.read_trials(folder).loc[0, ["status", "error"]].tolist() == [status, "too hot"]
     assert record.ended(T1)
-    begun = {**record.rows[T1].cells(), "status": "unfinished"}
-    record.work(T1).write_sealed("row.json", {"number": 0, "row": begun})
     again = StudyRecord(folder, "f1")
     assert (again.rows[T1].status, again.rows[T1].error) == (status, "too hot")
     assert again.finished(T1) == again.ended(T1) == (status == "diverged")
@@ -105,7 +103,7 @@ def test_a_trial_that_ended_but_was_not_merged_is_merged_on_opening(folder, reco
 def test_files_that_are_not_due_are_made_whole_on_opening_in_the_order_of_the_trials(folder):
     """A driver that is killed loses no row, and the next one sees the trials as they came."""
     record = StudyRecord(folder, "f1")
-    record._took = 1e9  # seconds: the study's files are not due again
+    record._took = 1e9  # seconds: files of rows by trial are not due again
     trials = {T9: "completed", T2: "unfinished", T5: "stopped", T1: "unfinished"}
     for trial_id, status in trials.items():
         begin(record, trial_id)
@@ -113,7 +111,7 @@ def test_files_that_are_not_due_are_made_whole_on_opening_in_the_order_of_the_tr
         if status != "unfinished":
             record.end(trial_id, status)
     assert not record.written
-    assert not folder.exists(TRIALS)
+    assert not folder.exists(HISTORY)
     again = StudyRecord(folder, "f1")
     assert [(key, row.status) for key, row in again.rows.items()] == [*trials.items()]
     assert len(again.history(T5)) == 1

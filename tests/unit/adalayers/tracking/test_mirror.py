@@ -50,7 +50,7 @@ DOCUMENT = {
         "dataset": {"name": "cola", "examples": {"train": 8}},
         "backbone": {"name": "minilm", "revision": None},
     },
-    "runs": {"analyses": 2, "counts": {"search": {"completed": 1}}},
+    "runs": {"state": "finished", "analyses": 2, "counts": {"search": {"completed": 1}}},
 }
 STUDY: StudyFile = TypeAdapter(StudyFile).validate_python(DOCUMENT)
 
@@ -141,12 +141,12 @@ def test_a_study_becomes_a_parent_run_with_a_nested_run_per_trial(folder, uri, t
     rows[2]["error"] = "OSError: no route to https://me:hunter2@example.org"
     seeds = range(6, 11)
     rows += [row(f"t{n}", stage="confirm", arm="core", seed=n, **{"test/f1": n / 10}) for n in seeds]
-    write_folder(folder, rows)
+    write_folder(folder, rows, replace(STUDY, runs=replace(STUDY.runs, state="interrupted")))
     assert mirrored(uri, folder) == []
     assert capfd.readouterr() == ("", "")
 
     parent, nested, arms = runs(uri)
-    assert (parent.info.run_name, parent.info.status) == ("minilm-cola", "KILLED"), "t5 never ended"
+    assert (parent.info.run_name, parent.info.status) == ("minilm-cola", "KILLED"), "t5 has not ended"
     assert {
         "request/metric": "f1",
         "environment/backbone/name": "minilm",
