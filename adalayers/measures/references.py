@@ -128,10 +128,8 @@ def _linear_probe(task: Task, data: TrialData) -> Predicted | None:
     """Return what a linear model on the last hidden state says: of a text's mean, or of each word's token."""
     stream = data.shape.streams[-1]
     last = State(stream.name, stream.layers)
-    if isinstance(
-        data.splits["train"].features, LiveFeatures
-    ):  # passes of the base model are not for rows of scale
-        return None
+    if isinstance(data.splits["train"].features, LiveFeatures):
+        return None  # passes of the base model are not for rows of scale
     share = min(1.0, MOST_ITEMS / len(task.gold("train").labels))
     train = data.view(math.ceil(share * len(data.splits["train"])), 0).splits["train"]
     try:

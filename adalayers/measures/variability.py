@@ -43,21 +43,18 @@ def measure(case: CaseData) -> Measured:
     nus = {state: nu for state, nu in nus.items() if math.isfinite(nu)}
     if not nus:
         return replace(UNMEASURED, why="the classes' means are the same in every layer")
-    per_word = split.word_offsets is not None
-    vectors_of = (
-        "words' first sub-tokens"
-        if per_word
-        else "the mean of a text's hidden states, without special tokens"
-    )
+    vectors, counted = "words' first sub-tokens", "words"
+    if split.word_offsets is None:
+        vectors, counted = "the mean of a text's hidden states, without special tokens", "examples"
     return replace(
         UNMEASURED,
         how="the layer that tells the classes of the training data apart best without training, by the lowest "
         "ν = trace(S_w pinv(S_b)) / |Y|: S_w is the covariance within classes, S_b that of their |Y| means, of "
-        + vectors_of,
+        + vectors,
         value=float(min(nus, key=nus.__getitem__).number),
         by_layer={state.name: nu for state, nu in nus.items()},
         n=sum(len(labels) for state, _, labels in read if state == states[0]),
-        counted="words" if per_word else "examples",
+        counted=counted,
     )
 
 

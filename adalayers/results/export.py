@@ -26,9 +26,6 @@ _SPECIAL = {
     "\\": r"\textbackslash{}",
     "~": r"\textasciitilde{}",
     "^": r"\textasciicircum{}",
-    "<": r"\textless{}",
-    ">": r"\textgreater{}",
-    "|": r"\textbar{}",
     **{character: f"\\{character}" for character in "&%$#_{}"},
 }
 _FORMULA = ("=", "+", "-", "@", "\t", "\r")

@@ -5,13 +5,12 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, TypeVar
+from typing import Any
 
 from adalayers.storage.folder import Folder
 from adalayers.storage.to_json import to_json
 
 MEASURES = "measures.json"
-T = TypeVar("T")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -46,23 +45,19 @@ class Measured:
         return None if self.value is None else self.value - (self.nothing or 0.0)
 
 
-def _renamed(row: Mapping[str, T], old: str, new: str) -> dict[str, T]:
-    return {new if name == old else name: value for name, value in row.items()}
-
-
 Scores = dict[str, float]
 """{"val/<score>": ..., "test/<score>": ...}."""
 
 
 def write_references(folder: Folder, key: Mapping[str, Any], rows: Mapping[str, Scores]) -> None:
-    """Write the scores of references, by name, next to the measures; key: all that the numbers follow from."""
-    folder.write_json(MEASURES, {**_document(folder), "references": {"key": dict(key), "scores": dict(rows)}})
+    """Write the scores of references, by name; key: all that the numbers follow from."""
+    _write(folder, references={"key": key, "scores": rows})
 
 
 def read_references(folder: Folder, key: Mapping[str, Any] | None = None) -> dict[str, Scores] | None:
     """Return the scores of references that the file holds, by name; None where it holds no word, or of another key."""
     try:
-        references = _document(folder)["references"]
+        references = _read(folder)["references"]
         if key is not None and references["key"] != to_json(key):
             return None
         return {
@@ -74,42 +69,46 @@ def read_references(folder: Folder, key: Mapping[str, Any] | None = None) -> dic
 
 
 def write_shared(folder: Folder, indices: Mapping[str, Sequence[int]]) -> None:
-    """Write, by split, the indices of the examples that also stand in train, next to the measures."""
-    folder.write_json(
-        MEASURES, {**_document(folder), "shared": {role: [*own] for role, own in indices.items()}}
-    )
+    """Write, by split, the indices of the examples that also stand in train."""
+    _write(folder, shared=indices)
 
 
 def read_shared(folder: Folder, split: str) -> list[int]:
     """Return the indices of the examples of a split that also stand in train; none where the file has none."""
     try:
-        return [int(index) for index in _document(folder)["shared"][split]]
+        return [int(index) for index in _read(folder)["shared"][split]]
     except (ValueError, KeyError, TypeError):
         return []
 
 
-def _document(folder: Folder) -> dict[str, Any]:
-    """Return what the file holds; nothing without a file, and of a broken one."""
-    try:
-        document = folder.read_json(MEASURES)
-    except (OSError, ValueError):
-        return {}
-    return document if isinstance(document, dict) else {}
-
-
 def write_measures(folder: Folder, key: Mapping[str, Any], measures: Mapping[str, Measured]) -> None:
-    """Write the file; key: all that the numbers follow from."""
+    """Write what was measured, by name; key: all that the numbers follow from."""
     rows = {name: _renamed(dataclasses.asdict(row), "counted", "of") for name, row in measures.items()}
-    folder.write_json(MEASURES, {**_document(folder), "key": dict(key), "measures": rows})
+    _write(folder, key=key, measures=rows)
 
 
 def measured(folder: Folder, key: Mapping[str, Any] | None = None) -> dict[str, Measured]:
     """Return what the file holds, by name; empty without a file, for a broken one, and for one of another key."""
+    document = _read(folder)
     try:
-        document = folder.read_json(MEASURES)
-        if key is not None and document["key"] != key:
-            return {}
-        rows = document["measures"].items()
-        return {str(name): Measured(**_renamed(row, "of", "counted")) for name, row in rows}
-    except (OSError, ValueError, KeyError, TypeError, AttributeError):
+        rows = document["measures"].items() if key in (None, document["key"]) else ()
+        return {name: Measured(**_renamed(row, "of", "counted")) for name, row in rows}
+    except (KeyError, TypeError, AttributeError):
         return {}
+
+
+def _renamed(row: Mapping[str, Any], old: str, new: str) -> dict[str, Any]:
+    return {new if name == old else name: value for name, value in row.items()}
+
+
+def _read(folder: Folder) -> dict[str, Any]:
+    """Return what the file holds; nothing without a file, and of a broken one."""
+    try:
+        return dict(folder.read_json(MEASURES))
+    except (OSError, ValueError, TypeError):
+        return {}
+
+
+def _write(folder: Folder, **parts: Mapping[str, Any]) -> None:
+    """Write these parts of the file, and leave the others."""
+    folder.write_json(MEASURES, {**_read(folder), **parts})

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 import io
 from collections.abc import Iterable, Mapping
@@ -54,22 +55,20 @@ class TrialRow:
     found: Mapping[str, Cell] = field(default_factory=dict)
 
     @classmethod
-    def of_cells(cls, cells: Mapping[str, Cell | None]) -> TrialRow:
-        """Return the row of some cells by column, numbers as such or as text.
+    def of_cells(cls, cells: Mapping[str, str]) -> TrialRow:
+        """Return the row of some cells by column, as texts.
 
         Raises:
             KeyError: What every row has is not there.
             ValueError: Its seed is no whole number.
         """
-        there = {name: cell for name, cell in cells.items() if cell is not None and cell != ""}
+        there = {name: cell for name, cell in cells.items() if cell}
         seed = int(float(there.pop("seed")))
-        own = {name: str(there.pop(name)) for name in _OWN if name in there}
-        values = {name: cell if name in TEXTS else _value(cell) for name, cell in there.items()}
-        names = {name: name.removeprefix("config/") for name in values if name.startswith("config/")}
-        settings = {
-            names.get(name, name): values.pop(name) for name in (*names, *_SETTINGS) if name in values
-        }
-        return cls(**{"trial_id": "", **own}, seed=seed, settings=settings, found=values)
+        own = {name: there.pop(name) for name in _OWN if name in there}
+        found = {name: cell if name in TEXTS else _value(cell) for name, cell in there.items()}
+        columns = [name for name in there if name.startswith("config/") or name in _SETTINGS]
+        settings = {name.removeprefix("config/"): found.pop(name) for name in columns}
+        return cls(**own, seed=seed, settings=settings, found=found)
 
     def cells(self) -> dict[str, Cell]:
         """Return the row by column."""
@@ -143,11 +142,9 @@ def _no_number(folder: Folder, name: str, trial_id: str, cell: object, advice: s
     return damaged(folder, TRIALS, why, lost="what rests on it is lost", advice=advice)
 
 
-def _value(cell: Cell) -> Cell:
+def _value(cell: str) -> Cell:
     """Return a text that is a number, or says true or false, as such."""
-    for kind in (int, float) if isinstance(cell, str) else ():
-        try:
+    for kind in (int, float):
+        with contextlib.suppress(ValueError):
             return kind(cell)
-        except ValueError:
-            continue
-    return {"True": True, "False": False}.get(cell, cell) if isinstance(cell, str) else cell
+    return {"True": True, "False": False}.get(cell, cell)

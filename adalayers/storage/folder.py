@@ -10,10 +10,8 @@ import io
 import json
 import math
 import os
-import re
 import secrets
 import shutil
-import time
 from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import Any
@@ -27,13 +25,8 @@ from adalayers.storage.patience import Answer, within
 from adalayers.storage.redaction import reason, redacted
 from adalayers.storage.to_json import to_json
 
-_PARTIAL = re.compile(r"\..+\.[0-9a-f]{12}\.partial")
 SEAL = b"adalayers-xxh3-128:"
 """Stands before a checksum in a file whose format has none for all of it, or whose readers do not look."""
-_LEFT_SECONDS = 600.0
-"""A file half written is left over from a killed process when nobody has touched it for so long."""
-
-
 CALL_SECONDS, SLOW_SECONDS = 15.0, 60.0
 """How long a store at a URI may take to answer, and to pass on a piece of a file, or delete and move."""
 _PIECE_BYTES = 8 << 20
@@ -250,15 +243,6 @@ class Folder:
     def check(self) -> None:
         """Raise `CannotWrite` where the folder itself lies behind a link below the root that the user named."""
         self._refuse_links(f"{self._root}/_")
-
-    def tidy(self, name: str = "") -> None:
-        """Delete what killed processes left half written directly below `name`, on a disk."""
-        if not self.is_local or not os.path.isdir(self._at(name)) or os.path.islink(self._at(name)):
-            return
-        for path in self.path(name).iterdir():
-            with contextlib.suppress(OSError):
-                if _PARTIAL.fullmatch(path.name) and time.time() - path.lstat().st_mtime > _LEFT_SECONDS:
-                    path.unlink()
 
     def _at(self, name: str) -> str:
         """Return where `name` lies. Raises `ValueError` for a name that leads out of the folder."""

@@ -55,8 +55,6 @@ def one_driver(folder: Folder, command: str) -> Iterator[None]:
     }
     holding = _locked if folder.is_local else _stamped
     with holding(folder, folder.parent(), _driver_file(folder), driver):
-        for below in ("", "best", "figures"):
-            folder.tidy(below)
         yield
 
 

@@ -130,15 +130,6 @@ def test_a_write_that_fails_leaves_the_old_file_and_nothing_else(folder, monkeyp
     assert folder.read_bytes("trials.csv") == b"old"
 
 
-def test_what_a_killed_process_left_half_written_goes_when_it_is_old(folder):
-    old, new = ".trials.csv.0123456789ab.partial", ".trials.csv.ba9876543210.partial"
-    for name, age in ((old, 7200), (new, 1), ("my.partial", 7200)):
-        folder.write_bytes(name, b"")
-        os.utime(folder.path(name), (time.time() - age,) * 2)
-    folder.tidy()
-    assert folder.names() == [new, "my.partial"]
-
-
 S3, GS = "s3://bucket/x?region=r&scheme=http&", "gs://anonymous@bucket/x?scheme=http&"
 CALLS = {
     "exists": lambda folder: folder.exists("study.json"),
