@@ -109,8 +109,6 @@ def read_trials(folder: Folder, *, advice: str = RESTORE) -> pd.DataFrame:
     try:
         text = folder.read_bytes(TRIALS)
         frame = pd.read_csv(io.BytesIO(text), dtype=_TEXT)
-        if "predictions" not in frame:  # written before there were hashes: ties cannot be told
-            frame = frame.assign(predictions="")
         if missing := [name for name in _TEXT if name not in frame]:
             other = next((mark for mark in (";", "\t") if mark in str(frame.columns[0])), "")
             why = f": columns are separated by {other!r} where a study writes commas" if other else ""

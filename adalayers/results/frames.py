@@ -6,20 +6,16 @@ from collections.abc import Sequence
 from functools import cached_property
 from html import escape
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pandas as pd
 
-import adalayers
 from adalayers.errors import BadInput
 from adalayers.installed import own_module
 from adalayers.results import files
 from adalayers.results.study_file import StudyFile, read_study
 from adalayers.results.trial_row import read_trial_rows, require_scores
 from adalayers.storage.folder import Folder, damaged
-
-if TYPE_CHECKING:
-    from adalayers.models.model import FusionModel
 
 _OF_TRIAL = ["trial_id", "stage", "arm", "seed"]
 _DEPTH = 3
@@ -63,12 +59,6 @@ class StudyResults:
     @property
     def report(self) -> str:
         return f"{self.folder.uri}/{files.REPORT}"
-
-    @cached_property
-    def best(self) -> FusionModel:
-        """The best model on validation, as `adalayers.load` reads `best/`. Raises `BadInput` where there is none."""
-        model: FusionModel = adalayers.load(self.folder.child(files.BEST))
-        return model
 
     @cached_property
     def arms(self) -> pd.DataFrame:

@@ -12,7 +12,7 @@ import contextlib
 import functools
 import logging
 import math
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass
 
 import pandas as pd
@@ -30,7 +30,7 @@ from adalayers.results.files import (
 )
 from adalayers.results.record import PROGRESS
 from adalayers.results.rescoring import contradicted
-from adalayers.results.study_file import StudyFile, read_study
+from adalayers.results.study_file import EnvironmentRecord, StudyFile, read_study
 from adalayers.results.trial_row import TAKEN_COMMIT, TAKEN_FROM, TEXTS, Cell, TrialRow, read_trial_rows
 from adalayers.storage.folder import Folder
 from adalayers.storage.redaction import reason
@@ -65,20 +65,16 @@ class Wanted:
 
     Attributes:
         ids: Of the trials that it may confirm.
-        software: As `EnvironmentRecord.software` says it; "" where it is not known.
+        environment: On what it runs.
         metric: The selection metric without prefix.
         variants: Names of the variants that a model must have been scored as.
-        kind: The kind of task, by name.
-        labels: Names of the classes.
         gold: Returns the examples that trials are scored on.
     """
 
     ids: Collection[str]
-    software: str
+    environment: EnvironmentRecord
     metric: str
     variants: Collection[str]
-    kind: str
-    labels: Sequence[str]
     gold: Callable[[], Gold]
 
 
@@ -95,7 +91,7 @@ class OtherStudies:
         self._trained: dict[str, _Trained] = {}
         self._wanted, self._gold, self._read = wanted, functools.cache(wanted.gold), functools.cache(_rows_of)
         found: dict[str, list[_Trained]] = {}
-        for study in _beside(folder, case) if wanted.software and wanted.ids else ():
+        for study in _beside(folder, case) if wanted.environment.software and wanted.ids else ():
             for trained in self._of_study(study, folder.parent().name):
                 found.setdefault(trained.row.trial_id, []).append(trained)
         for trial_id, (first, *others) in found.items():
@@ -124,7 +120,7 @@ class OtherStudies:
             return
         there = [row for row in rows.values() if row.confirmed and row.trial_id in wanted.ids]
         known = {run.software for run in document.runs.history if run.confirmed}
-        if there and not known == {document.environment.software} == {wanted.software}:
+        if there and not known == {document.environment.software} == {wanted.environment.software}:
             _pass_over(folder, "its code, packages or machine are not the same")
         elif there and not {*wanted.variants} <= document.request.variants.keys():
             _pass_over(folder, "its models were not scored as all variants of this study")
@@ -155,9 +151,7 @@ class OtherStudies:
             for name in ("index", "label"):
                 if answers(rows[name]).tolist() != answers(examples[name]).tolist():
                     yield f"its predictions on {split} are of other examples or labels"
-            yield from contradicted(
-                row.found, rows, split, kind=wanted.kind, labels=wanted.labels, strict=True
-            )
+            yield from contradicted(row.found, rows, split, wanted.environment.dataset, strict=True)
 
     @property
     def ids(self) -> Collection[str]:

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 import pandas as pd
 
 from adalayers.results.files import PREDICTIONS, answers, prediction_hash
+from adalayers.results.study_file import DatasetRecord
 from adalayers.tasks.kinds import KINDS
 from adalayers.tasks.metrics import Answers
 
@@ -18,14 +19,7 @@ ROUNDING = 1e-6
 SPLITS = {"val": "validation", "test": "test"}
 
 
-def contradictions(
-    trials: pd.DataFrame,
-    predictions: pd.DataFrame,
-    *,
-    kind: str,
-    labels: Sequence[str],
-    examples: Mapping[str, int],
-) -> dict[str, str]:
+def contradictions(trials: pd.DataFrame, predictions: pd.DataFrame, dataset: DatasetRecord) -> dict[str, str]:
     """Return the confirmed trials whose rows are not what their predictions say, each with why.
 
     A trial without predictions, and scores that a kind of task does not read from them, contradict nothing.
@@ -33,9 +27,8 @@ def contradictions(
     Args:
         trials: Rows of `trials.csv`.
         predictions: Rows of `predictions.parquet`.
-        kind: The kind of task, by name.
-        labels: Names of the classes.
-        examples: By split, how many the study has; of a split that is not there the number that most trials have.
+        dataset: What the study says of it; of a split whose examples it does not count, there are as many as most
+            trials have.
     """
     if not {"trial_id", "split", "index", "label", "prediction"} <= set(predictions.columns):
         return {}
@@ -44,7 +37,9 @@ def contradictions(
     found: dict[str, str] = {}
     for split, name in SPLITS.items():
         given = predictions[predictions["split"] == split]
-        wanted = examples.get(name, int(given.groupby("trial_id").size().mode().max()) if len(given) else 0)
+        wanted = dataset.examples.get(
+            name, int(given.groupby("trial_id").size().mode().max()) if len(given) else 0
+        )
         for trial_id, own in given.groupby(given["trial_id"].astype(str)):
             row = of_trial.get(str(trial_id))
             if row is None or str(trial_id) in found:
@@ -52,7 +47,7 @@ def contradictions(
             if len(own) != wanted or own["index"].duplicated().any():
                 why = f"{PREDICTIONS} has {len(own):,} rows of {name}, the study {wanted:,} examples"
             else:
-                why = next(contradicted(row, own, split, kind=kind, labels=labels), "")
+                why = next(contradicted(row, own, split, dataset), "")
             if why:
                 found[str(trial_id)] = why
     return found
@@ -62,9 +57,8 @@ def contradicted(
     row: Mapping[Any, Any],
     predictions: pd.DataFrame,
     split: str,
+    dataset: DatasetRecord,
     *,
-    kind: str,
-    labels: Sequence[str],
     strict: bool = False,
 ) -> Iterator[str]:
     """Yield what of a trial's row is not what its predictions on one split say.
@@ -73,19 +67,19 @@ def contradicted(
         row: Of `trials.csv`.
         predictions: Its rows of `predictions.parquet` of the split.
         split: "val" or "test".
-        kind: The kind of task, by name.
-        labels: Names of the classes.
+        dataset: What the study says of it.
         strict: Whether a score that does not follow from predictions is one of these things too.
     """
+    kind = KINDS.get(dataset.kind)
     gold, said = (answers(predictions[name]).tolist() for name in ("label", "prediction"))
     sure = predictions["score"].to_numpy(dtype=float) if "score" in predictions else None
     try:
-        scores = KINDS[kind].rescored(Answers(gold, said, labels, sure)) if kind in KINDS else None
+        scores = kind.rescored(Answers(gold, said, dataset.labels, sure)) if kind else None
     except ValueError as error:
         yield f"its predictions of {SPLITS[split]} cannot be scored ({error})"
         return
     if strict and scores is None:
-        yield f"its scores on {SPLITS[split]} cannot be checked, a kind of task named {kind} does not say how"
+        yield f"its scores on {SPLITS[split]} cannot be checked, a kind of task named {dataset.kind} does not say how"
     for name, score in (scores or {}).items():
         column = f"{split}/{name}"
         if (given := row.get(column)) is None or pd.isna(given):

@@ -315,22 +315,20 @@ def read_study(folder: Folder, *, advice: str = RESTORE) -> StudyFile:
     )
 
 
-def from_json(kind: Any, value: Any, path: str = "", *, extra: Literal["forbid", "ignore"] = "forbid") -> Any:
+def from_json(kind: Any, value: Any, path: str = "") -> Any:
     """Return a value of JSON as the type `kind`, of which it has every field, by its exact type.
 
     Args:
         kind: A dataclass, or a container of some.
         value: Of JSON's own types.
         path: Where it stands in its document.
-        extra: What becomes of names that `kind` does not have.
 
     Raises:
         ValueError: Something is missing, too much, or of another type; the message says where.
     """
+    text = json.dumps(value, ensure_ascii=False).encode(errors="replace")
     try:
-        read = _adapter(kind).validate_json(
-            json.dumps(value, ensure_ascii=False).encode(errors="replace"), strict=True, extra=extra
-        )
+        read = _adapter(kind).validate_json(text, strict=True, extra="forbid")
     except ValidationError as error:
         first = error.errors(include_url=False, include_context=False)[0]
         raise ValueError(f"{_at(path, *first['loc']) or 'it'}: {first['msg']}") from error

@@ -28,7 +28,11 @@ def redacted(uri: str) -> str:
 
 def clean(text: str) -> str:
     """Return `text` with every URI in it redacted that carries credentials."""
-    return _URI.sub(lambda match: redacted(match[0]) if _holds_secret(match[0]) else match[0], text)
+
+    def cleaned(uri: re.Match[str]) -> str:
+        return redacted(uri[0]) if _CREDENTIALS.search(uri[0]) or _SECRET_QUERY.search(uri[0]) else uri[0]
+
+    return _URI.sub(cleaned, text)
 
 
 def foreign(text: str) -> str:
@@ -56,7 +60,3 @@ def reason(error: BaseException, uri: str) -> str:
     ]
     line = lines[0] if lines else ""
     return f"{type(error).__name__}: {line[:200]}{'…' if len(line) > 200 else ''}"
-
-
-def _holds_secret(uri: str) -> bool:
-    return bool(_CREDENTIALS.search(uri) or _SECRET_QUERY.search(uri))

@@ -235,15 +235,10 @@ class Session:
         self._client.set_terminated(self._parent, _study_status(self._study, trials))
 
     def _find_experiment(self, name: str) -> str:
-        from mlflow.exceptions import MlflowException
-
         if (experiment := self._client.get_experiment_by_name(name)) is None:
-            try:
-                location = f"{self._artifacts}/{name}" if self._artifacts else None
-                return str(self._client.create_experiment(name, location, tags=KIND))
-            except MlflowException:  # another study of this name may have been quicker
-                if (experiment := self._client.get_experiment_by_name(name)) is None:
-                    raise
+            # Another study of this name may be quicker on a server: it is there when this is tried again.
+            location = f"{self._artifacts}/{name}" if self._artifacts else None
+            return str(self._client.create_experiment(name, location, tags=KIND))
         if experiment.lifecycle_stage == "deleted":
             raise Deleted(name, str(experiment.experiment_id))
         return str(experiment.experiment_id)
@@ -324,11 +319,9 @@ def is_outage(error: Exception) -> bool:
 def _source(study: StudyFile) -> dict[str, str]:
     """Return MLflow's own tags that say by what a study was run: its script, and the commit."""
     script = next((word for word in study.request.command.split() if word.endswith(".py")), "")
-    commit = study.environment.git.commit or ""
-    tags = {"mlflow.source.name": clean(script), "mlflow.source.git.commit": commit}
-    return {name: text for name, text in tags.items() if text} | (
-        {"mlflow.source.type": "LOCAL"} if script else {}
-    )
+    tags = {"mlflow.source.name": clean(script), "mlflow.source.type": "LOCAL" if script else ""}
+    tags["mlflow.source.git.commit"] = study.environment.git.commit or ""
+    return {name: text for name, text in tags.items() if text}
 
 
 def _artifacts(folder: Folder) -> list[str]:

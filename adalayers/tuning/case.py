@@ -11,7 +11,7 @@ from adalayers.data.feature_choice import FeatureChoice
 from adalayers.data.prepare import Prepared
 from adalayers.data.trial_data import TrialData
 from adalayers.results.other_studies import OtherStudies, Wanted
-from adalayers.results.study_file import RequestRecord, StudyFile
+from adalayers.results.study_file import EnvironmentRecord, RequestRecord, StudyFile
 from adalayers.storage.folder import Folder
 from adalayers.study import StudyPlan, trial_id
 from adalayers.tracking.mirror import Mirror
@@ -34,12 +34,8 @@ class Case:
     request: RequestRecord
     before: StudyFile
 
-    def trained_elsewhere(self, software: str) -> OtherStudies:
-        """Return the trials that its arms want and other studies have trained.
-
-        Args:
-            software: What they must have been trained with, as `EnvironmentRecord.software`.
-        """
+    def trained_elsewhere(self, environment: EnvironmentRecord) -> OtherStudies:
+        """Return the trials that its arms want and other studies have trained, with the same code and machine."""
         prepared, request = self.prepared, self.request
         data = prepared.data("live")
         wanted = Wanted(
@@ -49,11 +45,9 @@ class Case:
                 for config in at_rates(arm.config, request.rates, prepared.shape)
                 for seed in request.confirmation_seeds
             },
-            software=software,
+            environment=environment,
             metric=data.metric,
             variants={variant.name for variant in self.plan.variants},
-            kind=data.kind.name,
-            labels=data.label_names,
             gold=lambda: {
                 prefix: _examples(data, name) for name, prefix in PREFIXES.items() if name in data.splits
             },

@@ -63,7 +63,7 @@ class RunningCase:
         self.live = ready.features.mode == "live"
         self.record = StudyRecord(case.folder, data.metric)
         self._environment = environment(case.prepared, ready.features, case.plan)
-        self._elsewhere = case.trained_elsewhere(self._environment.software)
+        self._elsewhere = case.trained_elsewhere(self._environment)
         self.agenda = Agenda(
             case.plan,
             self.record,

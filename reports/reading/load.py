@@ -86,13 +86,7 @@ def _load(folder: Folder) -> Loaded:
         )
     study = _with_arms_of(trials, study)
     request, dataset = study.request, study.environment.dataset
-    withheld = contradictions(
-        trials,
-        predictions,
-        kind=dataset.kind,
-        labels=dataset.labels,
-        examples=dataset.examples,
-    )
+    withheld = contradictions(trials, predictions, dataset)
     withheld |= _twice(trials[~trials["trial_id"].isin(withheld)])
     problems += oddities(trials[~trials["trial_id"].isin(withheld)], request)
     believed = predictions[~predictions["trial_id"].isin(withheld)]

@@ -128,7 +128,7 @@ def test_history_predictions_and_best_model_are_those_of_the_trials(study):
     done = study.trials.query("status == 'completed'")
     best = done.sort_values(["val/f1_macro", "trial_id"], ascending=[False, True]).iloc[0]
     assert json.loads((study.folder / "best/config.json").read_text())["trial_id"] == best["trial_id"]
-    assert adalayers.results(study.folder).best.n_parameters() == best["parameters"]
+    assert adalayers.load(study.folder / "best").n_parameters() == best["parameters"]
 
 
 def test_the_search_is_read_as_tracking_md_shows(study, monkeypatch):

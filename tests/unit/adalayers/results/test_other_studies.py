@@ -14,7 +14,10 @@ from adalayers.storage.folder import Folder
 from adalayers.study import Variant
 
 GIT = records.GitRecord(commit="abc", dirty=False)
-HERE = records.EnvironmentRecord(device="cpu", packages={"torch": "2.13.0"}, code="c0de", git=GIT)
+DATA = records.DatasetRecord(kind="sequence", labels=("no", "yes"))
+HERE = records.EnvironmentRecord(
+    dataset=DATA, device="cpu", packages={"torch": "2.13.0"}, code="c0de", git=GIT
+)
 SEEDS = {"mix": [1], "last": [1]}
 RUN = records.Run(confirmed=2, commit="abc", dirty=False, software=HERE.software, seeds=SEEDS)
 FIRST, SECOND, THIRD = (f"t{number:012d}" for number in (1, 2, 3))
@@ -67,8 +70,8 @@ def first(root):
 
 def others(root, study="second", name="minilm-cola", case="minilm-cola", **changed):
     gold, ids = {"val": GOLD, "test": GOLD}, {FIRST, SECOND, THIRD}
-    settings = {"ids": ids, "software": HERE.software, "metric": "accuracy", "variants": ()}
-    settings |= {"kind": "sequence", "labels": ("no", "yes"), "gold": lambda: gold}
+    settings = {"ids": ids, "environment": HERE, "metric": "accuracy", "variants": ()}
+    settings |= {"gold": lambda: gold}
     return OtherStudies(root.child(f"{study}/{name}"), case=case, wanted=Wanted(**settings | changed))
 
 
@@ -122,15 +125,15 @@ def test_the_best_model_must_be_there(root, first):
         {"study": "first", "name": "minilm-cola-again"},
         {"case": "minilm-imdb"},
         {"variants": {"cutoff=0.3"}},
-        {"kind": "another package's"},
+        {"environment": dataclasses.replace(HERE, dataset=records.DatasetRecord(kind="another package's"))},
         {"gold": lambda: {"val": GOLD, "test": GOLD.replace("no", "maybe")}},
         {"gold": lambda: {"val": GOLD, "test": GOLD.assign(index=range(1, 11))}},
         {"metric": "pearson"},
-        {"software": ""},
-        {"software": dataclasses.replace(HERE, code="other").software},
-        {"software": dataclasses.replace(HERE, packages={"torch": "2.14.0"}).software},
-        {"software": dataclasses.replace(HERE, device="a GPU").software},
-        {"software": dataclasses.replace(HERE, python="3.13").software},
+        {"environment": dataclasses.replace(HERE, code="")},
+        {"environment": dataclasses.replace(HERE, code="other")},
+        {"environment": dataclasses.replace(HERE, packages={"torch": "2.14.0"})},
+        {"environment": dataclasses.replace(HERE, device="a GPU")},
+        {"environment": dataclasses.replace(HERE, python="3.13")},
     ],
     ids=lambda changed: "-".join(changed),
 )
