@@ -119,20 +119,7 @@ def read_trials(folder: Folder, *, advice: str = RESTORE) -> pd.DataFrame:
             raise ValueError("it ends within a row")
     except (ValueError, OSError) as error:
         raise damaged(folder, TRIALS, error, lost=lost, advice=advice) from error
-    return _with_numbers(frame.fillna(dict.fromkeys(_TEXT, "")))
-
-
-def _with_numbers(trials: pd.DataFrame) -> pd.DataFrame:
-    """Return rows with numbers as such also in a column of which a cell holds another text."""
-    changed = {}
-    for name in trials.columns:
-        texts = trials[name]
-        if name in _TEXT or str(name).startswith("config/") or pd.api.types.is_numeric_dtype(texts):
-            continue
-        numeric = pd.to_numeric(texts, errors="coerce")
-        if numeric.notna().any():
-            changed[name] = numeric.astype(object).where(numeric.notna(), texts)
-    return trials.assign(**changed)
+    return frame.fillna(dict.fromkeys(_TEXT, ""))
 
 
 def write_trials(folder: Folder, rows: Iterable[Mapping[str, Any]]) -> None:

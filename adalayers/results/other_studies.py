@@ -11,7 +11,6 @@ from __future__ import annotations
 import contextlib
 import functools
 import logging
-import math
 from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass
 
@@ -31,7 +30,7 @@ from adalayers.results.files import (
 from adalayers.results.record import PROGRESS
 from adalayers.results.rescoring import contradicted
 from adalayers.results.study_file import EnvironmentRecord, StudyFile, read_study
-from adalayers.results.trial_row import TAKEN_COMMIT, TAKEN_FROM, TEXTS, Cell, TrialRow, read_trial_rows
+from adalayers.results.trial_row import TAKEN_COMMIT, TAKEN_FROM, Cell, TrialRow, read_trial_rows
 from adalayers.storage.folder import Folder
 from adalayers.storage.redaction import reason
 
@@ -134,9 +133,6 @@ class OtherStudies:
     def _doubts(self, folder: Folder, row: TrialRow) -> Iterator[str]:
         """Yield why a trial of another study is not taken; nothing where it is."""
         wanted, gold = self._wanted, self._gold()
-        for name, value in row.found.items():
-            if name not in TEXTS and not (isinstance(value, int | float) and math.isfinite(value)):
-                yield f"{name} is {str(value)[:40]!r}, which is no number"
         for name in ("predictions", *(f"{split}/{wanted.metric}" for split in gold)):
             if name not in row.found:
                 yield f"it has no {name}"

@@ -5,14 +5,13 @@ from __future__ import annotations
 import contextlib
 import dataclasses
 import io
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 
 import pandas as pd
 
 from adalayers.config import DEFAULT_FUSION, TrialConfig, used_config
-from adalayers.errors import BadInput
 from adalayers.provenance import Provenance
 from adalayers.results.files import FINISHED, RESTORE, TRIALS, read_trials
 from adalayers.states import Shape
@@ -116,30 +115,23 @@ _OWN = tuple(
 def read_trial_rows(folder: Folder, *, advice: str = RESTORE) -> dict[str, TrialRow]:
     """Return trial_id -> row of `trials.csv`, numbers exactly as they are written.
 
-    Raises `BadInput` as `read_trials` does, and for a seed that is no number.
+    Raises `BadInput` as `read_trials` does, and for a seed, score or cost that is no number.
     """
     read_trials(folder, advice=advice)
     frame = pd.read_csv(io.BytesIO(folder.read_bytes(TRIALS)), dtype=str, keep_default_na=False)
     rows = {}
     for cells in frame.to_dict("records"):
         try:
-            rows[cells["trial_id"]] = TrialRow.of_cells({str(name): cell for name, cell in cells.items()})
-        except (KeyError, ValueError) as error:
-            raise _no_number(folder, "seed", cells["trial_id"], cells.get("seed"), advice) from error
+            row = TrialRow.of_cells({str(name): cell for name, cell in cells.items()})
+        except (KeyError, ValueError):
+            odd = ["seed"]
+        else:
+            odd = [name for name, value in row.found.items() if isinstance(value, str) and name not in TEXTS]
+        if odd:
+            why = f"{odd[0]} of trial {cells['trial_id']} is {cells.get(odd[0], '')[:40]!r}, no number"
+            raise damaged(folder, TRIALS, why, lost="what rests on it is lost", advice=advice)
+        rows[row.trial_id] = row
     return rows
-
-
-def require_scores(folder: Folder, rows: Iterable[TrialRow], *, advice: str = RESTORE) -> None:
-    """Raise `BadInput` for a score that is no number."""
-    for row in rows:
-        for name, score in row.scores.items():
-            if isinstance(score, str):
-                raise _no_number(folder, name, row.trial_id, score, advice)
-
-
-def _no_number(folder: Folder, name: str, trial_id: str, cell: object, advice: str) -> BadInput:
-    why = f"{name} of trial {trial_id} is {str(cell)[:40]!r}, no number"
-    return damaged(folder, TRIALS, why, lost="what rests on it is lost", advice=advice)
 
 
 def _value(cell: str) -> Cell:
