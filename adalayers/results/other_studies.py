@@ -17,16 +17,7 @@ from dataclasses import dataclass
 import pandas as pd
 
 from adalayers.errors import BadInput
-from adalayers.results.files import (
-    BEST,
-    EVALUATIONS,
-    HISTORY,
-    PREDICTIONS,
-    STUDY,
-    TRIALS,
-    answers,
-    read_rows,
-)
+from adalayers.results import files
 from adalayers.results.record import PROGRESS
 from adalayers.results.rescoring import contradicted
 from adalayers.results.study_file import EnvironmentRecord, StudyFile, read_study
@@ -107,7 +98,7 @@ class OtherStudies:
         """Yield the trials of a study that can be taken."""
         wanted = self._wanted
         try:
-            if not (folder.exists(STUDY) and folder.exists(TRIALS)):
+            if not (folder.exists(files.STUDY) and folder.exists(files.TRIALS)):
                 return
             document = read_study(folder)
             rows = read_trial_rows(folder)
@@ -136,16 +127,16 @@ class OtherStudies:
         for name in ("predictions", *(f"{split}/{wanted.metric}" for split in gold)):
             if name not in row.found:
                 yield f"it has no {name}"
-        for name in (HISTORY, *([EVALUATIONS] if wanted.variants else [])):
+        for name in (files.HISTORY, *([files.EVALUATIONS] if wanted.variants else [])):
             if self._rows(folder, name, row.trial_id).empty:
                 yield f"it has no rows in {name}"
-        predictions = self._rows(folder, PREDICTIONS, row.trial_id)
+        predictions = self._rows(folder, files.PREDICTIONS, row.trial_id)
         if not {"split", "index", "label", "prediction"} <= {*predictions}:
-            yield f"it has no predictions in {PREDICTIONS}"
+            yield f"it has no predictions in {files.PREDICTIONS}"
         for split, examples in gold.items():
             rows = predictions[predictions["split"] == split].sort_values("index", kind="stable")
             for name in ("index", "label"):
-                if answers(rows[name]).tolist() != answers(examples[name]).tolist():
+                if files.answers(rows[name]).tolist() != files.answers(examples[name]).tolist():
                     yield f"its predictions on {split} are of other examples or labels"
             yield from contradicted(row.found, rows, split, wanted.environment.dataset, strict=True)
 
@@ -166,15 +157,16 @@ class OtherStudies:
         if trained is None or (trained.has_model and _model_of(trained.folder) != trial_id):
             return False
         history, predictions, evaluations = (
-            self._rows(trained.folder, name, trial_id) for name in (HISTORY, PREDICTIONS, EVALUATIONS)
+            self._rows(trained.folder, name, trial_id)
+            for name in (files.HISTORY, files.PREDICTIONS, files.EVALUATIONS)
         )
-        work.write_parquet(PREDICTIONS, predictions.drop(columns="trial_id"))
+        work.write_parquet(files.PREDICTIONS, predictions.drop(columns="trial_id"))
         if self._wanted.variants:
             scored = evaluations[evaluations["variant"].isin(list(self._wanted.variants))]
-            work.write_parquet(EVALUATIONS, scored.drop(columns="trial_id"))
+            work.write_parquet(files.EVALUATIONS, scored.drop(columns="trial_id"))
         if trained.has_model:
             for name in (CONFIG, WEIGHTS):
-                work.write_bytes(f"{BEST}/{name}", trained.folder.read_bytes(f"{BEST}/{name}"))
+                work.write_bytes(f"{files.BEST}/{name}", trained.folder.read_bytes(f"{files.BEST}/{name}"))
         # It stays where it first came from.
         row = {TAKEN_FROM: _source(trained.folder), TAKEN_COMMIT: trained.commit, **trained.row.found}
         rows = [
@@ -192,7 +184,7 @@ class OtherStudies:
 
 def _rows_of(folder: Folder, name: str) -> pd.DataFrame:
     try:
-        return read_rows(folder, name)
+        return files.read_rows(folder, name)
     except BadInput:  # missing or damaged
         return pd.DataFrame({"trial_id": []})
 
@@ -226,7 +218,7 @@ def _commit(document: StudyFile, row: TrialRow) -> str:
 
 def _model_of(folder: Folder) -> str | None:
     """Return the trial whose model a study has in `best/`, None where it has none."""
-    if not all(folder.exists(f"{BEST}/{name}") for name in (CONFIG, WEIGHTS)):
+    if not all(folder.exists(f"{files.BEST}/{name}") for name in (CONFIG, WEIGHTS)):
         return None
-    trial_id: str | None = folder.read_json(f"{BEST}/{CONFIG}").get("trial_id")
+    trial_id: str | None = folder.read_json(f"{files.BEST}/{CONFIG}").get("trial_id")
     return trial_id

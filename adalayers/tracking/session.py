@@ -36,17 +36,7 @@ import pandas as pd
 
 from adalayers import environ
 from adalayers.errors import BadInput
-from adalayers.results.files import (
-    BEST,
-    CLAIMS,
-    HISTORY,
-    REPORT,
-    STUDY,
-    TRIALS,
-    counts,
-    read_rows,
-    read_trials,
-)
+from adalayers.results import files
 from adalayers.results.frames import StudyResults
 from adalayers.results.palette import COLOURS
 from adalayers.results.study_file import StudyFile, read_study
@@ -58,8 +48,8 @@ from adalayers.tracking import values
 logger = logging.getLogger(__name__)
 
 RUN_STATUS = {"completed": "FINISHED", "stopped": "KILLED", "failed": "FAILED", "diverged": "FAILED"}
-_ARTIFACTS = (REPORT, "details.md", CLAIMS, "contrasts.json", TRIALS, STUDY)
-_ARTIFACT_FOLDERS = ("figures", BEST)
+_ARTIFACTS = (files.REPORT, "details.md", files.CLAIMS, "contrasts.json", files.TRIALS, files.STUDY)
+_ARTIFACT_FOLDERS = ("figures", files.BEST)
 _READABLE = (".md", ".json", ".csv")
 _NOTE, _MOST_RUNS = 4000, 50_000
 
@@ -116,9 +106,9 @@ class Session:
         self._study = read_study(folder)
         with self._quiet():
             self._describe()
-            if not folder.exists(TRIALS):
+            if not folder.exists(files.TRIALS):
                 return 0
-            trials = read_trials(folder)
+            trials = files.read_trials(folder)
             missing = [
                 {str(name): value for name, value in row.items()}
                 for row in trials[trials["status"].isin(list(RUN_STATUS))].to_dict("records")
@@ -214,14 +204,14 @@ class Session:
                     content = clean(content.decode(errors="replace")).encode()
                 target.write_bytes(content)
             self._client.log_artifacts(self._parent, staged)
-            report = Path(staged, REPORT)
+            report = Path(staged, files.REPORT)
             note = report.read_text(encoding="utf-8")[:_NOTE] if report.exists() else ""
         runs = vars(self._study.runs).items()
         numbers = {name: value for name, value in runs if isinstance(value, int | float)}
         # Trials that an earlier run left unfinished, say, have ended since.
         before = self._client.get_run(self._parent).data.tags
         outcome = {name: "0" for name in before if name.startswith("trials/")}
-        outcome |= values.as_params(values.flat({"runs": numbers, "trials": counts(trials)}))
+        outcome |= values.as_params(values.flat({"runs": numbers, "trials": files.counts(trials)}))
         self._tag_parent({**outcome, "mlflow.note.content": note} if note else outcome)
         results, now = StudyResults(folder), int(time.time() * 1000)
         for row in results.arms.to_dict("records"):
@@ -338,11 +328,11 @@ def _study_status(study: StudyFile, trials: pd.DataFrame) -> str:
 
 def _history(folder: Folder) -> pd.DataFrame:
     """Return the rows of `history.parquet`; none, and it is said, where the file is damaged."""
-    if folder.exists(HISTORY):
+    if folder.exists(files.HISTORY):
         try:
-            return read_rows(folder, HISTORY)
+            return files.read_rows(folder, files.HISTORY)
         except BadInput as error:
             logger.warning(
-                f"{HISTORY} in {redacted(folder.uri)} cannot be read ({error}); runs go without their curves"
+                f"{files.HISTORY} in {redacted(folder.uri)} cannot be read ({error}); runs go without their curves"
             )
     return pd.DataFrame({"trial_id": []})
