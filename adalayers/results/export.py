@@ -51,11 +51,7 @@ def export(study: StudyResults, form: Format) -> str:
     if form == "csv":
         return f"{_csv(arms)}\n{_csv(claims)}"
     if form == "json":
-        tables = [
-            f'"{name}": {frame.to_json(orient="records")}'
-            for name, frame in (("arms", arms), ("comparisons", claims))
-        ]
-        return f"{{{', '.join(tables)}}}\n"
+        return f'{{"arms": {arms.to_json(orient="records")}, "comparisons": {claims.to_json(orient="records")}}}\n'
     conditional = claims["kind"].isin(_CONDITIONAL)
     tables = [_latex_claims(study, claims[~conditional], len(claims), "comparisons")]
     if conditional.any():

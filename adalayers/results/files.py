@@ -95,6 +95,15 @@ def read_rows(folder: Folder, name: str) -> pd.DataFrame:
     return frame
 
 
+def rows_or_why(folder: Folder, name: str) -> tuple[pd.DataFrame, str]:
+    """Return a file of rows by trial, and ""; no row of one that is missing, or damaged, with why it cannot be read."""
+    none = pd.DataFrame({"trial_id": pd.Series(dtype=str)})
+    try:
+        return (read_rows(folder, name) if folder.exists(name) else none), ""
+    except BadInput as error:
+        return none, str(error)
+
+
 def answers(column: pd.Series) -> pd.Series:
     """Return labels or predictions as they are compared: as texts, but for tuples of a text per word."""
     return column if all(isinstance(answer, tuple) for answer in column) else column.astype(str)

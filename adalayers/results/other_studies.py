@@ -79,7 +79,8 @@ class OtherStudies:
 
     def __init__(self, folder: Folder, *, case: str, wanted: Wanted):
         self._trained: dict[str, _Trained] = {}
-        self._wanted, self._gold, self._read = wanted, functools.cache(wanted.gold), functools.cache(_rows_of)
+        self._wanted, self._gold = wanted, functools.cache(wanted.gold)
+        self._read = functools.cache(files.rows_or_why)
         found: dict[str, list[_Trained]] = {}
         for study in _beside(folder, case) if wanted.environment.software and wanted.ids else ():
             for trained in self._of_study(study, folder.parent().name):
@@ -178,15 +179,8 @@ class OtherStudies:
 
     def _rows(self, folder: Folder, name: str, trial_id: str) -> pd.DataFrame:
         """Return the rows of one trial in a file of another study, none where the file cannot be read."""
-        frame = self._read(folder, name)
+        frame, _ = self._read(folder, name)
         return frame[frame["trial_id"] == trial_id]
-
-
-def _rows_of(folder: Folder, name: str) -> pd.DataFrame:
-    try:
-        return files.read_rows(folder, name)
-    except BadInput:  # missing or damaged
-        return pd.DataFrame({"trial_id": []})
 
 
 def _beside(folder: Folder, case: str) -> Iterator[Folder]:

@@ -65,9 +65,14 @@ class StudyRecord:
             for trial_id, row in read_trial_rows(self.folder, advice=ADVICE).items():
                 self.rows[_checked(trial_id, self.folder)] = row
         for name, by_trial in self._frames.items():
-            if self.folder.exists(name):
-                frame = self._read_rows(name)
-                by_trial.update({str(key): rows for key, rows in frame.groupby("trial_id", sort=False)})
+            frame, why = results.rows_or_why(self.folder, name)
+            if why:
+                self.folder.move(name, self.folder.child(f"{name}{DAMAGED}"))
+                logger.warning(
+                    f"{name} in {self.folder.uri} could not be read ({why}) and is now {name}{DAMAGED}: what it held "
+                    f"of the trials that have ended is lost, {TRIALS} is not; put a copy back to have it again"
+                )
+            by_trial.update({str(key): rows for key, rows in frame.groupby("trial_id", sort=False)})
         for name in (BEST, WORK):
             self.folder.child(name).check()
         left = [trial_id for trial_id in self.folder.names(WORK) if TRIAL_ID.fullmatch(trial_id)]
@@ -77,18 +82,6 @@ class StudyRecord:
         for trial_id in left:
             if trial_id in self.rows:
                 self._recover(trial_id)
-
-    def _read_rows(self, name: str) -> pd.DataFrame:
-        """Return a file of rows; one that cannot be read is kept under another name, and what it held is lost."""
-        try:
-            return results.read_rows(self.folder, name)
-        except BadInput as error:
-            self.folder.move(name, self.folder.child(f"{name}{DAMAGED}"))
-            logger.warning(
-                f"{name} in {self.folder.uri} could not be read ({error}) and is now {name}{DAMAGED}: what it held of "
-                f"the trials that have ended is lost, {results.TRIALS} is not; put a copy back to have it again"
-            )
-            return pd.DataFrame({"trial_id": []})
 
     def _recover(self, trial_id: str) -> None:
         """Merge a trial that ended but was not merged before the last run was killed.

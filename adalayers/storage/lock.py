@@ -157,10 +157,9 @@ def _fresh(stamp: JsonObject) -> bool:
 def _read(parent: Folder, name: str) -> JsonObject:
     """Return what a driver has said of itself, {} where nothing can be read."""
     try:
-        document = parent.read_json(name)
-    except (OSError, ValueError):
+        return dict(parent.read_json(name))
+    except (OSError, ValueError, TypeError):
         return {}
-    return dict(document) if isinstance(document, Mapping) else {}
 
 
 def _taken(folder: Folder, driver: Mapping[str, Any]) -> BadInput:

@@ -35,7 +35,6 @@ from typing import Any
 import pandas as pd
 
 from adalayers import environ
-from adalayers.errors import BadInput
 from adalayers.results import files
 from adalayers.results.frames import StudyResults
 from adalayers.results.palette import COLOURS
@@ -114,7 +113,12 @@ class Session:
                 for row in trials[trials["status"].isin(list(RUN_STATUS))].to_dict("records")
                 if self._written.get(row["trial_id"], ("", ""))[1] != row["status"]
             ]
-            history, refused = _history(folder) if missing else pd.DataFrame(), []
+            history, why = files.rows_or_why(folder, files.HISTORY) if missing else (pd.DataFrame(), "")
+            if why:
+                logger.warning(
+                    f"{files.HISTORY} in {redacted(folder.uri)} cannot be read ({why}); runs go without their curves"
+                )
+            refused: list[Exception] = []
             for row in missing:
                 try:
                     self._write(row, history[history["trial_id"] == row["trial_id"]])
@@ -324,15 +328,3 @@ def _study_status(study: StudyFile, trials: pd.DataFrame) -> str:
     if len(trials) and trials["status"].isin(["failed", "diverged"]).all():
         return "FAILED"
     return "FINISHED" if study.runs.state == "finished" else "KILLED"
-
-
-def _history(folder: Folder) -> pd.DataFrame:
-    """Return the rows of `history.parquet`; none, and it is said, where the file is damaged."""
-    if folder.exists(files.HISTORY):
-        try:
-            return files.read_rows(folder, files.HISTORY)
-        except BadInput as error:
-            logger.warning(
-                f"{files.HISTORY} in {redacted(folder.uri)} cannot be read ({error}); runs go without their curves"
-            )
-    return pd.DataFrame({"trial_id": []})

@@ -60,13 +60,10 @@ def _load(folder: Folder) -> Loaded:
     study, trials, problems = read_study(folder), files.read_trials(folder), []
     frames = {}
     for name in (files.HISTORY, files.PREDICTIONS, files.EVALUATIONS):
-        frames[name] = pd.DataFrame({"trial_id": pd.Series(dtype=str)})
-        if folder.exists(name):
-            try:
-                frames[name] = files.read_rows(folder, name)
-            except BadInput as error:
-                problems.append(f"`{name}` is damaged; what depends on it is left out ({error}).")
-        elif name != files.EVALUATIONS or study.request.variants:
+        frames[name], why = files.rows_or_why(folder, name)
+        if why:
+            problems.append(f"`{name}` is damaged; what depends on it is left out ({why}).")
+        elif not folder.exists(name) and (name != files.EVALUATIONS or study.request.variants):
             problems.append(f"`{name}` is missing; what depends on it is left out.")
     history, predictions, evaluations = frames.values()
     completed = (trials["status"] == "completed").any()
