@@ -11,9 +11,9 @@ from adalayers.states import ComputeType
 class BackboneId:
     """A backbone: its id, the commit of the hub where known, its files, and what it computes in."""
 
-    id: str
+    id: str = ""
     revision: str | None = None
-    fingerprint: str
+    fingerprint: str = ""
     dtype: ComputeType = "float32"
 
 
@@ -21,9 +21,9 @@ class BackboneId:
 class DatasetId:
     """A dataset: its id, the revision asked for, and its content."""
 
-    source: str
+    source: str = ""
     revision: str | None = None
-    fingerprint: str
+    fingerprint: str = ""
 
 
 @dataclass(frozen=True, kw_only=True)

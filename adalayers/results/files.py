@@ -118,7 +118,7 @@ def read_trials(folder: Folder, *, advice: str = RESTORE) -> pd.DataFrame:
     try:
         text = folder.read_bytes(TRIALS)
         frame = pd.read_csv(io.BytesIO(text), dtype=_TEXT)
-        if missing := [name for name in _TEXT if name not in frame]:
+        if missing := [name for name in (*_TEXT, "seed") if name not in frame]:
             other = next((mark for mark in (";", "\t") if mark in str(frame.columns[0])), "")
             why = f": columns are separated by {other!r} where a study writes commas" if other else ""
             raise ValueError(f"it has no column {missing[0]!r}{why}")
@@ -128,6 +128,7 @@ def read_trials(folder: Folder, *, advice: str = RESTORE) -> pd.DataFrame:
             raise ValueError("it ends within a row")
     except (ValueError, OSError) as error:
         raise damaged(folder, TRIALS, error, lost=lost, advice=advice) from error
+    frame["seed"] = pd.to_numeric(frame["seed"], errors="coerce")  # what is no number pairs with nothing
     return frame.fillna(dict.fromkeys(_TEXT, ""))
 
 

@@ -32,24 +32,20 @@ def contradictions(trials: pd.DataFrame, predictions: pd.DataFrame, dataset: Dat
     """
     if not {"trial_id", "split", "index", "label", "prediction"} <= set(predictions.columns):
         return {}
-    rows = trials[(trials["stage"] == "confirm") & (trials["status"] == "completed")]
-    of_trial = {str(row["trial_id"]): row for row in rows.to_dict("records")}
+    confirmed = trials[(trials["stage"] == "confirm") & (trials["status"] == "completed")]
+    rows = {row["trial_id"]: row for row in confirmed.to_dict("records")}
     found: dict[str, str] = {}
     for split, name in SPLITS.items():
-        given = predictions[predictions["split"] == split]
-        wanted = dataset.examples.get(
-            name, int(given.groupby("trial_id").size().mode().max()) if len(given) else 0
-        )
-        for trial_id, own in given.groupby(given["trial_id"].astype(str)):
-            row = of_trial.get(str(trial_id))
-            if row is None or str(trial_id) in found:
-                continue
+        given = predictions[(predictions["split"] == split) & predictions["trial_id"].isin(rows.keys())]
+        by_trial = given.groupby("trial_id")
+        wanted = dataset.examples.get(name, int(by_trial.size().mode().max()) if len(given) else 0)
+        for trial_id, own in by_trial:
             if len(own) != wanted or own["index"].duplicated().any():
                 why = f"{PREDICTIONS} has {len(own):,} rows of {name}, the study {wanted:,} examples"
             else:
-                why = next(contradicted(row, own, split, dataset), "")
+                why = next(contradicted(rows[trial_id], own, split, dataset), "")
             if why:
-                found[str(trial_id)] = why
+                found.setdefault(str(trial_id), why)
     return found
 
 

@@ -118,8 +118,6 @@ class BackboneRecord(BackboneId):
     """
 
     name: str = ""
-    id: str = ""
-    fingerprint: str = ""
     path: str = ""
     family: str = ""
     layers: int = 0
@@ -151,8 +149,6 @@ class DatasetRecord(DatasetId):
     """
 
     name: str = ""
-    source: str = ""
-    fingerprint: str = ""
     path: str = ""
     roles: dict[str, str] = field(default_factory=dict)
     unused: tuple[str, ...] = ()

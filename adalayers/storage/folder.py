@@ -184,12 +184,10 @@ class Folder:
     def read_sealed(self, name: str) -> dict[str, Any]:
         """Return what `write_sealed` has written. Raises `ValueError` where it is not what was written."""
         document = self.read_json(name)
-        if not isinstance(document, dict) or document.pop("checksum", None) not in (
-            None,
-            _checksum(document),
-        ):
+        checksum = document.pop("checksum", None) if isinstance(document, dict) else "none"
+        if checksum not in (None, _checksum(document)):
             raise ValueError("its checksum is wrong")
-        return document
+        return dict(document)
 
     def write_sealed(self, name: str, document: Mapping[str, Any]) -> None:
         """Write an object of JSON with a checksum: nobody but the study reads or changes it."""

@@ -53,10 +53,5 @@ def reason(error: BaseException, uri: str) -> str:
     text = str(error).replace(uri, redacted(uri))
     for secret in re.findall(r"://[^/]*?:([^@]+)@", uri):
         text = text.replace(secret, HIDDEN)
-    lines = [
-        line.strip()
-        for line in foreign(_URI.sub(lambda match: redacted(match[0]), text)).splitlines()
-        if line.strip()
-    ]
-    line = lines[0] if lines else ""
+    line = foreign(_URI.sub(lambda match: redacted(match[0]), text)).strip().partition("\n")[0].strip()
     return f"{type(error).__name__}: {line[:200]}{'…' if len(line) > 200 else ''}"

@@ -9,8 +9,8 @@
               (`seconds`, `parameters`, `epochs`, `best_epoch`, `cost/*`) is among the params, and a study's counts are
               tags: MLflow draws a chart of every metric
     tags      `adalayers.kind` (study, arm, trial), `adalayers.study`, `adalayers.trial_id`, `stage`, `arm`,
-              `status`, `error`; MLflow's own for the source, for the colour, an arm's own, and for the kind of
-              experiment: models are trained
+              `status`, `error`; MLflow's own for the colour, an arm's own, and for the kind of experiment:
+              models are trained
     arms      of the selection metric `test/f1`, `... low`, `... high` (the mean over seeds and its interval, as on the
               page) and `n`, at the end of a run of the study
     view      a tag of the experiment for each study, by which `Session.page` shows its arms
@@ -142,7 +142,7 @@ class Session:
         params = [Param(name, text) for name, text in texts.items() if name not in there.params]
         changed = {name: text for name, text in texts.items() if there.params.get(name, text) != text}
         self._client.log_batch(self._parent, params=params)
-        self._tag_parent({**changed, **_source(self._study)})
+        self._tag_parent(changed)
         view = values.runs_view(self._key, self._study.request.metric)
         self._client.set_experiment_tag(self._experiment, VIEW + self._key, view)
 
@@ -154,7 +154,7 @@ class Session:
     def _create(
         self, kind: str, name: str, tags: Mapping[str, str], *, parent: str = "", begin: int | None = None
     ) -> str:
-        tags = {**tags, **_source(self._study), "adalayers.kind": kind, "adalayers.study": self._key}
+        tags = {**tags, "adalayers.kind": kind, "adalayers.study": self._key}
         arms = [each.name for each in self._study.request.arms]
         if (arm := tags.get("arm")) in arms:
             tags["mlflow.runColor"] = COLOURS[arms.index(arm) % len(COLOURS)]
@@ -308,14 +308,6 @@ def is_outage(error: Exception) -> bool:
     if isinstance(error, MlflowException):
         return error.error_code != "INVALID_PARAMETER_VALUE"
     return isinstance(error, (OSError, SQLAlchemyError))
-
-
-def _source(study: StudyFile) -> dict[str, str]:
-    """Return MLflow's own tags that say by what a study was run: its script, and the commit."""
-    script = next((word for word in study.request.command.split() if word.endswith(".py")), "")
-    tags = {"mlflow.source.name": clean(script), "mlflow.source.type": "LOCAL" if script else ""}
-    tags["mlflow.source.git.commit"] = study.environment.git.commit or ""
-    return {name: text for name, text in tags.items() if text}
 
 
 def _artifacts(folder: Folder) -> list[str]:

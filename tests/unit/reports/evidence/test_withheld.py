@@ -85,7 +85,7 @@ def test_a_text_among_numbers_is_none_of_them(tmp_path):
     """The page is made, and the other rows have their numbers."""
     place = MadeUp(**SMALL).write(tmp_path / "study")
     before = load(place).trials
-    columns = ["val/matthews", "test/matthews", "seconds", "mix/entropy", "epochs"]
+    columns = ["val/matthews", "test/matthews", "seconds", "mix/entropy", "epochs", "seed"]
     edited(place, dict.fromkeys(columns, "much"))
     after = Evidence(load(place))
     assert both_pages(after)
