@@ -106,12 +106,9 @@ def _stamped(folder: Folder, parent: Folder, name: str, driver: Mapping[str, Any
     """Stamp the folder while the block runs. Clocks of the machines must agree to within a minute."""
     driver = {**driver, "id": secrets.token_hex(8)}
 
-    def other() -> JsonObject | None:
-        stamp = _read(parent, name)
-        return stamp if _fresh(stamp) and stamp.get("id") != driver["id"] else None
-
     def stamp() -> None:
-        if (driving := other()) is not None:
+        driving = _read(parent, name)
+        if _fresh(driving) and driving.get("id") != driver["id"]:
             raise _taken(folder, driving)
         parent.write_json(name, {**driver, "time": time.time()})
 
@@ -137,7 +134,7 @@ def _stamped(folder: Folder, parent: Folder, name: str, driver: Mapping[str, Any
         ended.set()
         renewing.join()
         with contextlib.suppress(OSError, BadInput):
-            if other() is None:
+            if _read(parent, name).get("id") == driver["id"]:
                 parent.delete(name)
 
 

@@ -134,22 +134,16 @@ class Session:
 
     def _describe(self) -> None:
         """Write what was asked, and on what, as params of the parent; what changed since as tags."""
-        from mlflow.entities import Param
+        from mlflow.entities import Param, RunTag
 
         document = self._study.as_json()
         texts = values.as_params(values.flat({name: document[name] for name in ("request", "environment")}))
         there = self._client.get_run(self._parent).data
         params = [Param(name, text) for name, text in texts.items() if name not in there.params]
-        changed = {name: text for name, text in texts.items() if there.params.get(name, text) != text}
-        self._client.log_batch(self._parent, params=params)
-        self._tag_parent(changed)
+        tags = [RunTag(name, text) for name, text in texts.items() if there.params.get(name, text) != text]
+        self._client.log_batch(self._parent, params=params, tags=tags)
         view = values.runs_view(self._key, self._study.request.metric)
         self._client.set_experiment_tag(self._experiment, VIEW + self._key, view)
-
-    def _tag_parent(self, tags: Mapping[str, str]) -> None:
-        from mlflow.entities import RunTag
-
-        self._client.log_batch(self._parent, tags=[RunTag(name, text) for name, text in tags.items()])
 
     def _create(
         self, kind: str, name: str, tags: Mapping[str, str], *, parent: str = "", begin: int | None = None
@@ -198,7 +192,7 @@ class Session:
 
     def _end(self, folder: Folder, trials: pd.DataFrame) -> None:
         """Write the folder's files and what the arms scored, and end the parent run."""
-        from mlflow.entities import Metric
+        from mlflow.entities import Metric, RunTag
 
         with tempfile.TemporaryDirectory(prefix="adalayers-") as staged:
             for name in _artifacts(folder):
@@ -216,7 +210,8 @@ class Session:
         before = self._client.get_run(self._parent).data.tags
         outcome = {name: "0" for name in before if name.startswith("trials/")}
         outcome |= values.as_params(values.flat({"runs": numbers, "trials": files.counts(trials)}))
-        self._tag_parent({**outcome, "mlflow.note.content": note} if note else outcome)
+        outcome |= {"mlflow.note.content": note} if note else {}
+        self._client.log_batch(self._parent, tags=[RunTag(*tag) for tag in outcome.items()])
         results, now = StudyResults(folder), int(time.time() * 1000)
         for row in results.arms.to_dict("records"):
             if run_id := self._arms.get(str(row["arm"])):
