@@ -9,6 +9,7 @@ from __future__ import annotations
 import contextlib
 import fnmatch
 import getpass
+import logging
 import os
 import sys
 import tempfile
@@ -16,7 +17,9 @@ import warnings
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
-from adalayers.errors import BadInput, require_readable
+from adalayers.errors import BadInput, local_path, require_readable
+
+logger = logging.getLogger(__name__)
 
 HOME_PREFIX = "adalayers-home-"
 """Of the home of a user who has none."""
@@ -95,6 +98,21 @@ def inherited(more: Mapping[str, str | None]) -> Iterator[None]:
         yield
     finally:
         _set(before)
+
+
+def default_cache() -> Path:
+    """Return ADALAYERS_CACHE, else `adalayers` in the user's cache folder.
+
+    It is said where that goes with the command, for the user has no home.
+    """
+    if path := os.environ.get("ADALAYERS_CACHE"):
+        return local_path(path, "ADALAYERS_CACHE")
+    folder = local_path(os.environ.get("XDG_CACHE_HOME") or "~/.cache", "the user's cache folder")
+    if any(parent.name.startswith(HOME_PREFIX) for parent in folder.parents):
+        logger.warning(
+            "this user has no home folder: hidden states are not kept for a next run; give --cache-dir"
+        )
+    return folder / "adalayers"
 
 
 def _set(values: Mapping[str, str | None]) -> None:

@@ -9,9 +9,9 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from adalayers.console.progress import duration, show, size
+from adalayers.environ import default_cache
 from adalayers.errors import BadInput, CannotWrite, local_path
 from adalayers.features.store import META, PROGRESS, USED, checked, reading, try_exclusive
-from adalayers.storage.cache_folder import default_cache
 
 
 def list_or_remove(

@@ -18,10 +18,10 @@ from typing import Any, Literal
 
 from adalayers.config import parse_overrides
 from adalayers.console.command_line import Parser
+from adalayers.environ import default_cache
 from adalayers.errors import BadInput, local_path, require_within, unknown
 from adalayers.request import DataRequest, Resources, StudyRequest, flag
 from adalayers.results import reference_names
-from adalayers.storage.cache_folder import default_cache
 from adalayers.study import Study
 
 FeatureMode = Literal["auto", "memory", "disk", "live"]

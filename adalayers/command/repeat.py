@@ -11,13 +11,13 @@ import torch
 from adalayers.backbones.states_folder import STATES
 from adalayers.console.progress import show
 from adalayers.data.prepare import prepare
+from adalayers.environ import default_cache
 from adalayers.errors import BadInput, unknown
 from adalayers.features.features import Mode
 from adalayers.request import DataRequest
 from adalayers.results.files import TRIALS, study_folder
 from adalayers.results.study_file import StudyFile, read_study
 from adalayers.results.trial_row import read_trial_rows
-from adalayers.storage.cache_folder import default_cache
 from adalayers.tasks.catalog import CATALOG
 from adalayers.training.trainer import train
 

@@ -16,13 +16,13 @@ from adalayers.backbones.sources import BackboneSource
 from adalayers.backbones.tokens import Encoded
 from adalayers.config import TrialConfig
 from adalayers.data.trial_data import SplitData, TrialData
+from adalayers.environ import default_cache
 from adalayers.errors import BadInput
 from adalayers.features.features import Features, LiveFeatures, Mode, stored, stored_bytes
 from adalayers.provenance import BackboneId, DatasetId, Provenance
 from adalayers.request import DataRequest
 from adalayers.results.study_file import splits_in_words
 from adalayers.states import Shape, State, chosen_streams
-from adalayers.storage.cache_folder import default_cache
 from adalayers.storage.to_json import JsonObject
 from adalayers.tasks.columns import Split
 from adalayers.tasks.task import Task, label_bytes, load_task

@@ -28,11 +28,11 @@ import torch
 from adalayers.config import TrialConfig
 from adalayers.data.prepare import prepare
 from adalayers.data.trial_data import SplitData, TrialData
+from adalayers.environ import default_cache
 from adalayers.fusion.layer_mix import LayerMixConfig
 from adalayers.request import DataRequest
 from adalayers.results.provenance import device, versions
 from adalayers.results.study_file import EnvironmentRecord
-from adalayers.storage.cache_folder import default_cache
 from adalayers.training.steps import SharedClock, Steps, in_turn
 from adalayers.training.together import Together
 from adalayers.training.trainer import Trainer

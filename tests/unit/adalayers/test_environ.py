@@ -11,7 +11,6 @@ from adalayers import environ
 from adalayers.console.command_line import run_command
 from adalayers.environ import prepared
 from adalayers.errors import BadInput, local_path
-from adalayers.storage import cache_folder
 from adalayers.storage.folder import Folder
 
 CLEARED = "MPLBACKEND TUNE_RESULT_DIR TUNE_MAX_PENDING_TRIALS_PG RAY_AIR_LOCAL_CACHE_DIR RAY_RUNTIME_ENV_HOOK"
@@ -41,14 +40,14 @@ def test_a_user_without_a_name_or_home_gets_both_for_the_command(monkeypatch, tm
     for name in ("ADALAYERS_CACHE", "XDG_CACHE_HOME", "LOGNAME", "USER", "LNAME", "USERNAME"):
         monkeypatch.delenv(name, raising=False)
     warned = []
-    monkeypatch.setattr(cache_folder.logger, "warning", warned.append)
+    monkeypatch.setattr(environ.logger, "warning", warned.append)
     monkeypatch.setenv("HOME", str(tmp_path / "none"))
     monkeypatch.setattr("pwd.getpwuid", mock.Mock(side_effect=KeyError))
     with prepared():
         home = os.environ["HOME"]
         assert os.path.isdir(home)
         assert os.environ["USER"] == f"user-{os.getuid()}"
-        assert cache_folder.default_cache().is_relative_to(home)
+        assert environ.default_cache().is_relative_to(home)
     (line,) = warned
     assert line.endswith("give --cache-dir")
     assert not os.path.exists(home)
