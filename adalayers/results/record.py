@@ -120,9 +120,9 @@ class StudyRecord:
         """Return the trial's best validation score, None where it has none."""
         return self.rows[trial_id].score(self.metric)
 
-    def begin(self, row: TrialRow) -> None:
-        """Note a trial that is about to run."""
-        self.rows[row.trial_id] = row
+    def begin(self, *rows: TrialRow) -> None:
+        """Note trials that are about to run."""
+        self.rows.update({row.trial_id: row for row in rows})
         self._write_trials()
 
     def end(self, trial_id: str, status: str | None = None, error: str = "") -> TrialRow:

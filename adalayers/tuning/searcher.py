@@ -97,8 +97,7 @@ class StudySearcher(ray_private.NeverRestored, Searcher):
         case = self.cases[number]
         self._trials[trial_id] = number, jobs
         group = f"{jobs[0].trial_id}/{len(jobs)}" if len(jobs) > 1 else ""
-        for job in jobs:
-            case.record.begin(case.agenda.row(job, group))
+        case.record.begin(*(case.agenda.row(job, group) for job in jobs))
         works = [case.record.work(job.trial_id).address for job in jobs]
         return {"jobs": [replace(job, case=number, work=work) for job, work in zip(jobs, works, strict=True)]}
 
