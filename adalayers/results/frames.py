@@ -205,9 +205,14 @@ def _below(directory: Folder, depth: int) -> list[Folder]:
 
 def _html(frame: pd.DataFrame) -> str:
     """Return a table, bounded: a notebook keeps what it shows."""
-    form = {"index": False, "float_format": "{:.3f}".format, "na_rep": ""}
     with pd.option_context("display.max_colwidth", _CHARACTERS):
-        table: str = frame.to_html(max_rows=_ROWS, show_dimensions=len(frame) > _ROWS, **form)
+        table: str = frame.to_html(
+            index=False,
+            float_format="{:.3f}".format,
+            na_rep="",
+            max_rows=_ROWS,
+            show_dimensions=len(frame) > _ROWS,
+        )
     return table
 
 
