@@ -129,9 +129,9 @@ class OtherStudies:
             if name not in row.found:
                 yield f"it has no {name}"
         for name in (files.HISTORY, *([files.EVALUATIONS] if wanted.variants else [])):
-            if self._rows(folder, name, row.trial_id).empty:
+            if self._rows(folder, row.trial_id, name).empty:
                 yield f"it has no rows in {name}"
-        predictions = self._rows(folder, files.PREDICTIONS, row.trial_id)
+        predictions = self._rows(folder, row.trial_id, files.PREDICTIONS)
         if not {"split", "index", "label", "prediction"} <= {*predictions}:
             yield f"it has no predictions in {files.PREDICTIONS}"
         for split, examples in gold.items():
@@ -157,13 +157,11 @@ class OtherStudies:
         # That study may be running, and have another best by now.
         if trained is None or (trained.has_model and _model_of(trained.folder) != trial_id):
             return False
-        history, predictions, evaluations = (
-            self._rows(trained.folder, name, trial_id)
-            for name in (files.HISTORY, files.PREDICTIONS, files.EVALUATIONS)
-        )
-        work.write_parquet(files.PREDICTIONS, predictions.drop(columns="trial_id"))
+        left = functools.partial(self._rows, trained.folder, trial_id)
+        work.write_parquet(files.PREDICTIONS, left(files.PREDICTIONS).drop(columns="trial_id"))
         if self._wanted.variants:
-            scored = evaluations[evaluations["variant"].isin(list(self._wanted.variants))]
+            scored = left(files.EVALUATIONS)
+            scored = scored[scored["variant"].isin(list(self._wanted.variants))]
             work.write_parquet(files.EVALUATIONS, scored.drop(columns="trial_id"))
         if trained.has_model:
             for name in (CONFIG, WEIGHTS):
@@ -172,12 +170,12 @@ class OtherStudies:
         row = {TAKEN_FROM: _source(trained.folder), TAKEN_COMMIT: trained.commit, **trained.row.found}
         rows = [
             {str(key): value for key, value in evaluation.items() if key != "trial_id" and not pd.isna(value)}
-            for evaluation in history.to_dict("records")
+            for evaluation in left(files.HISTORY).to_dict("records")
         ]
         work.write_json(PROGRESS, {"status": "completed", "error": "", "row": row, "history": rows})
         return True
 
-    def _rows(self, folder: Folder, name: str, trial_id: str) -> pd.DataFrame:
+    def _rows(self, folder: Folder, trial_id: str, name: str) -> pd.DataFrame:
         """Return the rows of one trial in a file of another study, none where the file cannot be read."""
         frame, _ = self._read(folder, name)
         return frame[frame["trial_id"] == trial_id]

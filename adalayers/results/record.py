@@ -91,9 +91,7 @@ class StudyRecord:
         row, work = self.rows[trial_id], self.work(trial_id)
         left = _left(work)
         if left.damaged:
-            lost = (
-                "what it lacks beside its row is lost" if row.finished else "it goes on from its checkpoint"
-            )
+            lost = "what its row lacks is lost" if row.finished else "it goes on from its checkpoint"
             logger.warning(f"trial {trial_id} left {left.damaged}, which cannot be read: {lost}")
             work.delete(PROGRESS)
         epochs = {row.found.get("epochs"), left.row.get("epochs")} - {None}

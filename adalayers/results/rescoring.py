@@ -43,19 +43,14 @@ def contradictions(trials: pd.DataFrame, predictions: pd.DataFrame, dataset: Dat
             if len(own) != wanted or own["index"].duplicated().any():
                 why = f"{PREDICTIONS} has {len(own):,} rows of {name}, the study {wanted:,} examples"
             else:
-                why = next(contradicted(rows[trial_id], own, split, dataset), "")
+                why = next(contradicted(rows[trial_id], own, split, dataset, strict=False), "")
             if why:
                 found.setdefault(str(trial_id), why)
     return found
 
 
 def contradicted(
-    row: Mapping[Any, Any],
-    predictions: pd.DataFrame,
-    split: str,
-    dataset: DatasetRecord,
-    *,
-    strict: bool = False,
+    row: Mapping[Any, Any], predictions: pd.DataFrame, split: str, dataset: DatasetRecord, *, strict: bool
 ) -> Iterator[str]:
     """Yield what of a trial's row is not what its predictions on one split say.
 
