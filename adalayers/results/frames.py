@@ -20,8 +20,6 @@ from adalayers.storage.folder import Folder, damaged
 _OF_TRIAL = ["trial_id", "stage", "arm", "seed"]
 _DEPTH = 3
 """Folders between a results root and a study's own."""
-_ROWS, _CHARACTERS = 60, 200
-"""Most rows of a table that a notebook shows, and characters of a cell."""
 _NUMBERS = {
     "n": int,
     **dict.fromkeys(("difference", "low", "high", "level", "at_most", "p_value", "p_adjusted"), float),
@@ -115,12 +113,12 @@ class StudyResults:
         return f"<{self.study.study}/{self.folder.name}: {counted}>"
 
     def _repr_html_(self) -> str:
-        """Return the arms and the comparisons as tables, for notebooks."""
+        """Return the arms and the comparisons as tables, which pandas bounds, for notebooks."""
         arms = self.arms[["arm", "split", "mean", "low", "high", "n"]]
         claims = self.claims.reindex(
             columns=["arm", "control", "at", "n", "difference", "low", "high", "verdict"]
         )
-        tables = "".join(map(_html, (arms, claims)))
+        tables = "".join(table._repr_html_() for table in (arms, claims))
         return f"<p>{escape(repr(self))}, {escape(self.study.request.metric)}</p>{tables}"
 
 
@@ -201,19 +199,6 @@ def _below(directory: Folder, depth: int) -> list[Folder]:
     # Each a root of its own: a root may be a collection of links to studies.
     below = [Folder(directory.child(name).address) for name in directory.names()]
     return [study for folder in below for study in _below(folder, depth - 1)]
-
-
-def _html(frame: pd.DataFrame) -> str:
-    """Return a table, bounded: a notebook keeps what it shows."""
-    with pd.option_context("display.max_colwidth", _CHARACTERS):
-        table: str = frame.to_html(
-            index=False,
-            float_format="{:.3f}".format,
-            na_rep="",
-            max_rows=_ROWS,
-            show_dimensions=len(frame) > _ROWS,
-        )
-    return table
 
 
 def _claims(folder: Folder) -> pd.DataFrame:
