@@ -36,7 +36,7 @@ def contradictions(trials: pd.DataFrame, predictions: pd.DataFrame, dataset: Dat
     rows = {row["trial_id"]: row for row in confirmed.to_dict("records")}
     found: dict[str, str] = {}
     for split, name in SPLITS.items():
-        given = predictions[(predictions["split"] == split) & predictions["trial_id"].isin(rows.keys())]
+        given = predictions[(predictions["split"] == split) & predictions["trial_id"].isin(list(rows))]
         by_trial = given.groupby("trial_id")
         wanted = dataset.examples.get(name, int(by_trial.size().mode().max()) if len(given) else 0)
         for trial_id, own in by_trial:

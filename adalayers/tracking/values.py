@@ -105,8 +105,8 @@ def runs_view(study_key: str, metric: str) -> str:
 
 def flat(nested: JsonObject) -> JsonObject:
     """Return name/of/the/leaf -> leaf of nested mappings."""
-    leaves: JsonObject = pd.json_normalize(nested, sep="/").to_dict("records")[0]
-    return leaves
+    leaves = pd.json_normalize(nested, sep="/").to_dict("records")[0]
+    return {str(name): value for name, value in leaves.items()}
 
 
 def number(value: Any) -> float | None:
