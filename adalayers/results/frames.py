@@ -118,8 +118,12 @@ class StudyResults:
         claims = self.claims.reindex(
             columns=["arm", "control", "at", "n", "difference", "low", "high", "verdict"]
         )
-        tables = "".join(table._repr_html_() for table in (arms, claims))
-        return f"<p>{escape(repr(self))}, {escape(self.study.request.metric)}</p>{tables}"
+        form = "{:.3f}".format
+        tables = [
+            table.to_html(index=False, float_format=form, na_rep="", max_rows=60, show_dimensions=True)
+            for table in (arms, claims)
+        ]
+        return f"<p>{escape(repr(self))}, {escape(self.study.request.metric)}</p>{''.join(tables)}"
 
 
 def _of_all(name: str) -> cached_property[pd.DataFrame]:
