@@ -120,7 +120,9 @@ class StudyResults:
         )
         form = "{:.3f}".format
         tables = [
-            table.to_html(index=False, float_format=form, na_rep="", max_rows=60, show_dimensions=True)
+            table.map(lambda cell: cell[:200] if isinstance(cell, str) else cell).to_html(
+                index=False, float_format=form, na_rep="", max_rows=60, show_dimensions=True
+            )
             for table in (arms, claims)
         ]
         return f"<p>{escape(repr(self))}, {escape(self.study.request.metric)}</p>{''.join(tables)}"
