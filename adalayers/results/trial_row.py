@@ -115,7 +115,7 @@ _OWN = tuple(
 def read_trial_rows(folder: Folder, *, advice: str = RESTORE) -> dict[str, TrialRow]:
     """Return trial_id -> row of `trials.csv`, numbers exactly as they are written.
 
-    Raises `BadInput` as `read_trials` does, and for a seed, score or cost that is no number.
+    Raises `BadInput` as `read_trials` does, and for a seed, score or time that is no number.
     """
     read_trials(folder, advice=advice)
     frame = pd.read_csv(io.BytesIO(folder.read_bytes(TRIALS)), dtype=str, keep_default_na=False)
@@ -126,7 +126,7 @@ def read_trial_rows(folder: Folder, *, advice: str = RESTORE) -> dict[str, Trial
         except (KeyError, ValueError):
             odd = ["seed"]
         else:
-            odd = [name for name, value in row.found.items() if isinstance(value, str) and name not in TEXTS]
+            odd = [name for name in (*row.scores, "seconds") if isinstance(row.found.get(name), str)]
         if odd:
             why = f"{odd[0]} of trial {cells['trial_id']} is {cells.get(odd[0], '')[:40]!r}, no number"
             raise damaged(folder, TRIALS, why, lost="what rests on it is lost", advice=advice)
