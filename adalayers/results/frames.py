@@ -14,7 +14,7 @@ from adalayers.errors import BadInput
 from adalayers.installed import own_module
 from adalayers.results import files
 from adalayers.results.study_file import StudyFile, read_study
-from adalayers.results.trial_row import read_trial_rows
+from adalayers.results.trial_row import read_trial_rows, require_scores
 from adalayers.storage.folder import Folder, damaged
 
 _OF_TRIAL = ["trial_id", "stage", "arm", "seed"]
@@ -70,7 +70,7 @@ class StudyResults:
 
     @cached_property
     def trials(self) -> pd.DataFrame:
-        read_trial_rows(self.folder)  # what is no number is named
+        require_scores(self.folder, read_trial_rows(self.folder).values())
         return files.read_trials(self.folder)
 
     @cached_property

@@ -21,7 +21,7 @@ from adalayers.results import files
 from adalayers.results.record import PROGRESS
 from adalayers.results.rescoring import contradicted
 from adalayers.results.study_file import EnvironmentRecord, StudyFile, read_study
-from adalayers.results.trial_row import TAKEN_COMMIT, TAKEN_FROM, Cell, TrialRow, read_trial_rows
+from adalayers.results.trial_row import TAKEN_COMMIT, TAKEN_FROM, TrialRow, read_trial_rows, require_scores
 from adalayers.storage.folder import Folder
 from adalayers.storage.redaction import reason
 
@@ -44,7 +44,7 @@ class _Trained:
     has_model: bool
 
     @property
-    def scored(self) -> dict[str, Cell]:
+    def scored(self) -> dict[str, object]:
         """What two studies must have alike of one trial."""
         return {**self.row.scores, "predictions": self.row.found["predictions"]}
 
@@ -103,6 +103,7 @@ class OtherStudies:
                 return
             document = read_study(folder)
             rows = read_trial_rows(folder)
+            require_scores(folder, rows.values())
             model = _model_of(folder)
         except Exception as error:  # there is no end to what damaged files make their readers raise
             _pass_over(folder, reason(error, folder.address))

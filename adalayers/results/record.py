@@ -19,7 +19,7 @@ import pandas as pd
 from adalayers.errors import BadInput
 from adalayers.results import files as results
 from adalayers.results.files import BEST, EVALUATIONS, FINISHED, HISTORY, PREDICTIONS, TRIALS, WORK
-from adalayers.results.trial_row import Cell, TrialRow, read_trial_rows
+from adalayers.results.trial_row import Cell, TrialRow, read_trial_rows, require_scores
 from adalayers.storage.folder import Folder
 from adalayers.study import TRIAL_ID
 
@@ -64,6 +64,7 @@ class StudyRecord:
         if self.folder.exists(TRIALS):
             for trial_id, row in read_trial_rows(self.folder, advice=ADVICE).items():
                 self.rows[_checked(trial_id, self.folder)] = row
+            require_scores(self.folder, self.rows.values(), advice=ADVICE)
         for name, by_trial in self._frames.items():
             frame, why = results.rows_or_why(self.folder, name)
             if why:

@@ -5,13 +5,14 @@ from __future__ import annotations
 import contextlib
 import dataclasses
 import io
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 
 import pandas as pd
 
 from adalayers.config import DEFAULT_FUSION, TrialConfig, used_config
+from adalayers.errors import BadInput
 from adalayers.provenance import Provenance
 from adalayers.results.files import FINISHED, RESTORE, TRIALS, read_trials
 from adalayers.states import Shape
@@ -115,23 +116,30 @@ _OWN = tuple(
 def read_trial_rows(folder: Folder, *, advice: str = RESTORE) -> dict[str, TrialRow]:
     """Return trial_id -> row of `trials.csv`, numbers exactly as they are written.
 
-    Raises `BadInput` as `read_trials` does, and for a seed, score or time that is no number.
+    Raises `BadInput` as `read_trials` does, and for a seed that is no number.
     """
     read_trials(folder, advice=advice)
     frame = pd.read_csv(io.BytesIO(folder.read_bytes(TRIALS)), dtype=str, keep_default_na=False)
     rows = {}
     for cells in frame.to_dict("records"):
         try:
-            row = TrialRow.of_cells({str(name): cell for name, cell in cells.items()})
-        except (KeyError, ValueError):
-            odd = ["seed"]
-        else:
-            odd = [name for name in (*row.scores, "seconds") if isinstance(row.found.get(name), str)]
-        if odd:
-            why = f"{odd[0]} of trial {cells['trial_id']} is {cells.get(odd[0], '')[:40]!r}, no number"
-            raise damaged(folder, TRIALS, why, lost="what rests on it is lost", advice=advice)
-        rows[row.trial_id] = row
+            rows[cells["trial_id"]] = TrialRow.of_cells({str(name): cell for name, cell in cells.items()})
+        except (KeyError, ValueError) as error:
+            raise _no_number(folder, "seed", cells["trial_id"], cells["seed"], advice) from error
     return rows
+
+
+def require_scores(folder: Folder, rows: Iterable[TrialRow], *, advice: str = RESTORE) -> None:
+    """Raise `BadInput` for a score or time that is no number."""
+    for row in rows:
+        for name in (*row.scores, "seconds"):
+            if isinstance(cell := row.found.get(name), str):
+                raise _no_number(folder, name, row.trial_id, cell, advice)
+
+
+def _no_number(folder: Folder, name: str, trial_id: str, cell: str, advice: str) -> BadInput:
+    why = f"{name} of trial {trial_id} is {cell[:40]!r}, no number"
+    return damaged(folder, TRIALS, why, lost="what rests on it is lost", advice=advice)
 
 
 def _value(cell: str) -> Cell:
