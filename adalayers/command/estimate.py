@@ -69,7 +69,7 @@ def describe(case: Case, flags: Flags) -> str:
     ]
     total = sum(n for _, n in planned)
     # Which trials of others it takes is not known before arms have tried their rates.
-    elsewhere = case.trained_elsewhere(environment(prepared, features, plan).software).ids
+    elsewhere = case.trained_elsewhere(environment(prepared, features, plan)).ids
     taken = 0 if request.rates else len(elsewhere)
     done = min(total, _done(case, flags, total))
     left = max(0, total - done - taken)

@@ -230,4 +230,5 @@ def _joined(frames: Sequence[tuple[Any, pd.DataFrame]], names: list[str]) -> pd.
     if not whole:
         return pd.DataFrame(columns=[*names, *(frames[0][1] if frames else ())])
     keys, tables = zip(*whole, strict=True)
-    return pd.concat(tables, keys=keys, names=names).droplevel(-1).reset_index()
+    joined: pd.DataFrame = pd.concat(tables, keys=keys, names=names).droplevel(-1).reset_index()
+    return joined
