@@ -22,8 +22,9 @@ from adalayers.results.files import read_trials
 from adalayers.storage.folder import Folder
 from tests.helpers.small_study import WITHOUT_FIGURES, Study, children, waited
 from tests.helpers.studying import RAYS_OWN, SMALL, Ran, flags, run_here
+from tests.helpers.trials_here import trials_here
 
-pytestmark = [*RAYS_OWN, pytest.mark.usefixtures("ray_here")]
+pytestmark = RAYS_OWN
 
 TIMEOUT = 300
 UNREACHABLE = "http://user:hunter2@127.0.0.1:9"
@@ -33,7 +34,7 @@ DISTURBED = (*SIZE, "--features", "disk")
 
 
 @pytest.fixture(scope="module")
-def two_cases(world, tmp_path_factory):
+def two_cases(world, tmp_path_factory, ray_here):
     """A study of two datasets that cannot reach its MLflow server: its folder, how it ended, Ray sessions it took."""
     twin = Path(shutil.copytree(world["dataset"], tmp_path_factory.mktemp("twin") / "twin"))
     output = tmp_path_factory.mktemp("cases") / "results"
@@ -144,7 +145,8 @@ def test_a_disturbed_study_goes_on_to_the_same_numbers(two_cases, disturbed):
 def test_trials_that_fail_are_rows_and_all_failed_is_exit_1(world, tmp_path):
     """A rate at which every trial diverges; the study still ends with a report."""
     output = tmp_path / "results"
-    ran = run_here([*flags(world, output), *SMALL, "--trials", "0", "--seed", "5", "--set", "lr=1e30"])
+    with trials_here():
+        ran = run_here([*flags(world, output), *SMALL, "--trials", "0", "--seed", "5", "--set", "lr=1e30"])
     assert ran.code == 1, ran.err
     trials = rows(output / "alpha_lambda")
     assert (set(trials["status"]), set(trials["seed"])) == ({"diverged"}, {6})

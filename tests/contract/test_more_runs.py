@@ -12,13 +12,14 @@ import adalayers
 from tests.helpers.documented import fenced
 from tests.helpers.studying import RAYS_OWN, ROOT, SMALL, run_here
 from tests.helpers.tiny import WORDS, tiny_backbone
+from tests.helpers.trials_here import trials_here
 
 pytestmark = RAYS_OWN
 RANKINGS = ["auroc", "average_precision", "recall@fpr=0.01"]
 
 
 @pytest.fixture(scope="module")
-def ran(ray_here, tmp_path_factory):
+def ran(tmp_path_factory):
     """The results folder of a study of seven seeds, and its trials before it was given an eighth."""
     root, rng = tmp_path_factory.mktemp("rankings"), np.random.default_rng(0)
     words = [word for word in WORDS if word.isalpha()]
@@ -39,13 +40,14 @@ def ran(ray_here, tmp_path_factory):
         *("--trials", "0", "--seeds", "7", "--until-decided", "--smallest-effect", "0.000001"),
         *("--group", "4"),
     ]
-    ended = run_here(argv, report=False)
-    assert ended.code == 0, ended.err
-    (table,) = root.glob("results/*/*/trials.csv")
-    before, trials = table.read_bytes(), pd.read_csv(table)
-    assert run_here(argv, report=False).code == 0
-    assert table.read_bytes() == before, "a study that is done runs nothing"
-    assert run_here([*argv, "--seeds", "8"]).code == 0
+    with trials_here():
+        ended = run_here(argv, report=False)
+        assert ended.code == 0, ended.err
+        (table,) = root.glob("results/*/*/trials.csv")
+        before, trials = table.read_bytes(), pd.read_csv(table)
+        assert run_here(argv, report=False).code == 0
+        assert table.read_bytes() == before, "a study that is done runs nothing"
+        assert run_here([*argv, "--seeds", "8"]).code == 0
     return table.parent, trials
 
 

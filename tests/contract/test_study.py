@@ -22,8 +22,9 @@ from adalayers.results.files import read_trials
 from adalayers.storage.folder import Folder
 from tests.helpers.documented import snippet, undocumented
 from tests.helpers.studying import RAYS_OWN, ROOT, flags, run_here
+from tests.helpers.trials_here import trials_here
 
-pytestmark = [*RAYS_OWN, pytest.mark.usefixtures("ray_here")]
+pytestmark = RAYS_OWN
 NAME = "alpha_lambda/tiny-echo"
 FIXED = ("--set", "alpha=8", "entropy_weight=0", "--features", "disk")
 """One learned mix, uniform, last and the search's best: fourteen trials, six of them searched."""
@@ -194,7 +195,8 @@ def test_a_field_with_a_default_renames_no_trial_and_fresh_sets_the_study_aside(
     pd.testing.assert_frame_equal(read_trials(Folder(folder)), study.trials)
     rows = (folder / "trials.csv").read_bytes()
     small = ("--features", "live", "--trials", "0", "--seeds", "1", "--epochs", "1")
-    ran = run_here([*argv, *small, "--fresh"], report=False)
+    with trials_here():
+        ran = run_here([*argv, *small, "--fresh"], report=False)
     assert ran.code == 0, ran.err
     (aside,) = folder.parent.glob("tiny-echo.*")
     assert (aside / "trials.csv").read_bytes() == rows

@@ -12,6 +12,7 @@ from reports.reading.load import load
 from studies.decoder_layers import STUDY
 from tests.helpers.studying import RAYS_OWN, run_here
 from tests.helpers.tiny import tiny_backbone
+from tests.helpers.trials_here import trials_here
 
 pytestmark = RAYS_OWN
 
@@ -27,7 +28,7 @@ PAIRS = (
 
 
 @pytest.mark.parametrize("case", [WORDS, PAIRS], ids=["words", "pairs"])
-def test_every_trial_is_scored_and_the_report_complete(ray_here, tmp_path, case):
+def test_every_trial_is_scored_and_the_report_complete(tmp_path, case):
     family, dataset, metric, task, figure, factors, streams, fixed = case
     backbone = tiny_backbone(tmp_path / "tiny", family, layers=2, width=16, heads=2)
     argv = [
@@ -37,7 +38,8 @@ def test_every_trial_is_scored_and_the_report_complete(ray_here, tmp_path, case)
         *("--max-length", "48", "--max-concurrent", "1", "--trials", "0"),
         *("--seeds", "1", "--epochs", "1", "--set", "k=8", "heads=2", "feedforward=16", *fixed),
     ]
-    ended = run_here(argv, study=STUDY)
+    with trials_here():
+        ended = run_here(argv, study=STUDY)
     assert ended.code == 0, ended.err
     folder = tmp_path / "out" / "decoder_layers" / f"tiny-{dataset}-smoke"
     results = load(folder)
