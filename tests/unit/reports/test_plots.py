@@ -5,7 +5,8 @@ import pandas as pd
 import pytest
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 
-from reports import plots
+from adalayers.errors import BadInput
+from reports import check, plots
 
 NAN = float("nan")
 
@@ -96,3 +97,9 @@ def test_a_user_s_own_settings_stay():
         with plots.own_style():
             assert plots.new_figure(1.0).add_subplot().get_facecolor() == (1, 1, 1, 1)
         assert mpl.rcParams["figure.dpi"] == 7
+
+
+def test_figures_that_cannot_be_drawn_are_bad_input(monkeypatch):
+    monkeypatch.setattr("reports.write.images", lambda figure: b"\xfc".decode())
+    with pytest.raises(BadInput, match=r"which fails here \(UnicodeDecodeError: .*matplotlibrc"):
+        check()

@@ -1,4 +1,4 @@
-"""The page, the claims file and the command, from files alone."""
+"""The page, the claims file, the command and the page as one HTML file, from files alone."""
 
 import json
 import re
@@ -8,6 +8,7 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 
+import pandas as pd
 import pytest
 
 from adalayers.errors import BadInput
@@ -17,9 +18,12 @@ from reports import write_report
 from reports.__main__ import main
 from reports.evidence.claims import FIELDS
 from reports.evidence.evidence import Evidence
+from reports.page.html import as_html
+from reports.publish import publish
 from reports.reading.load import load
+from tests.helpers.golden import GOLDEN, PAGES, written
 from tests.helpers.made_up import MadeUp
-from tests.helpers.pages import both_pages, evidence_of, page, section
+from tests.helpers.pages import both_pages, page
 from tests.helpers.studying import without_figures
 
 OTHER = "alpha=8 entropy_weight=0"
@@ -70,13 +74,6 @@ def test_claims_files(tmp_path, undrawn):
     assert all(tuple(claim) == FIELDS for claim in [*written, *contrasts])
     assert found[OUTSIDE, ""]["verdict"] == "better"
     assert {claim["metric"] for claim in contrasts} == {"mix/entropy", "convergence_step"}
-
-
-def test_few_seeds_are_shown_one_by_one_in_place_of_an_interval(tmp_path):
-    made = MadeUp(seeds=4, search=0)
-    arms = section(both_pages(evidence_of(made, tmp_path)), "Arms")
-    scores = ", ".join(f"{trial['test/matthews']:.3f}" for trial in made.of(OTHER))
-    assert re.search(rf"^\| `{OTHER}` \|.*\| {scores} \|", arms, re.MULTILINE)
 
 
 def test_edited_rows_are_reported_and_the_disagreement_named(tmp_path):
@@ -183,8 +180,67 @@ def test_what_is_wrong_with_one_study_does_not_keep_others_from_their_reports(tm
     assert cover.count("could not read") == 2
 
 
-def test_a_study_that_was_cut_off_in_its_search_has_its_pages(tmp_path, undrawn):
-    made = MadeUp()
-    made.study["request"]["parts"] = ["factor", "cutoff", "costs"]
-    made.trials = [row | {"config/base_model": "frozen"} for row in made.trials if row["stage"] == "search"]
-    assert Path(write_report(made.write(tmp_path))).read_text().startswith("# ")
+# One HTML file: figures within, HTML of others as text, links between the pages kept
+
+PAGE = """# A study: *minilm* on cola
+
+> **A smoke run.**
+
+| arm | score |
+| --- | --- |
+| `mix` | 0.5 |
+
+![scores](figures/arms.png) ![gone](figures/gone.png) ![remote](https://example.org/x.png) ![up](../other.png)
+
+<script>alert(1)</script> See [the tables](details.md#tables) and [the data](trials.csv).
+"""
+PICTURES = {"figures/arms.png": b"\x89PNG", "../other.png": b"\x89PNG"}
+
+
+def test_a_page_as_html_needs_nothing_else():
+    page = as_html({"report.md": PAGE, "details.md": "# Tables\n"}, PICTURES.get)
+    assert "<title>A study: minilm on cola</title>" in page
+    assert re.findall(r'<img src="([^"]*)"', page) == ["data:image/png;base64,iVBORw==", "", "", ""]
+    assert "<script>" not in page
+    assert "&lt;script&gt;" in page
+    assert "default-src 'none'" in page
+    assert re.findall(r'<a href="([^"]*)"', page) == ["#details.md", "trials.csv"]
+    alone = as_html({"report.md": PAGE}, PICTURES.get)  # a page that is not there keeps its link
+    assert '<a href="details.md#tables">' in alone
+
+
+# Pages word for word; `python -m tests.helpers.golden` writes them again
+
+
+@pytest.mark.parametrize("name", PAGES)
+def test_a_page_says_what_it_said(tmp_path, name):
+    assert written(name, tmp_path) == (GOLDEN / f"{name}.md").read_text(), "see tests/helpers/golden.py"
+
+
+# What is published: the page with its figures, the claims, and what both are rebuilt from
+
+
+def test_what_the_page_does_not_read_goes(tmp_path):
+    """Of predictions the test split, and scores where wrong; of history evaluations, and weights of a mix."""
+    predictions, history = tmp_path / "predictions.parquet", tmp_path / "history.parquet"
+    (tmp_path / "best").mkdir()
+    for name in ("best/model.safetensors", "claims.json", "trials.csv", "details.md", "contrasts.json"):
+        (tmp_path / name).touch()
+    (tmp_path / "report.md").write_text("# A study\n")
+    records = {"dataset": {"path": "/home/someone/cola"}, "backbone": {"path": "/home/cola", "id": "minilm"}}
+    (tmp_path / "study.json").write_text(json.dumps({"environment": records, "runs": {}}))
+    rows = {"trial_id": "t", "split": ["val", "test", "test"], "score": [0.5, 0.7, 0.98765]}
+    answers = {"label": [["O"], ["O", "X"], ["X"]], "prediction": [["O"], ["O", "X"], ["O"]]}
+    pd.DataFrame({**rows, **answers}).to_parquet(predictions)
+    points = {"step": [5, 10, 10, 5], "val/f1": [None, 0.5, None, None], "gamma": [1.0, 1.0, 1.0, None]}
+    pd.DataFrame({**points, "mix/weight_01": [None, None, None, 0.2]}).to_parquet(history)
+    publish(tmp_path)
+    left = "claims.json history.parquet predictions.parquet report.md study.json trials.csv"
+    assert sorted(path.name for path in tmp_path.iterdir()) == left.split()
+    study = json.loads((tmp_path / "study.json").read_text())
+    assert [record["path"] for record in study["environment"].values()] == ["cola", "cola"]
+    assert study["runs"] == {"published": True}
+    kept = pd.read_parquet(predictions)
+    assert kept["split"].tolist() == ["test", "test"]
+    assert kept["score"].fillna(0).tolist() == [0, 0.99]
+    assert len(pd.read_parquet(history)) == 2

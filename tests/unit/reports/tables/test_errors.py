@@ -4,14 +4,7 @@ import numpy as np
 import pandas as pd
 
 from adalayers.tasks.schemes import scheme_of
-from reports.tables.errors import (
-    BOUNDARIES,
-    MISSED,
-    SPURIOUS,
-    by_word,
-    confusion,
-    span_confusion,
-)
+from reports.tables.errors import BOUNDARIES, MISSED, SPURIOUS, by_word, confusion, span_confusion
 
 IOB = scheme_of(("O", *(f"{place}-{name}" for place in "BI" for name in ("PER", "LOC", "ORG"))))
 

@@ -3,11 +3,13 @@
 import pandas as pd
 import pytest
 
+from adalayers.comparisons import PlannedArm
+from adalayers.results.study_file import Factor, RequestRecord
 from reports.evidence.evidence import Evidence
 from reports.reading.load import load
 from reports.tables.costs import front
 from reports.tables.factor import over_factor
-from tests.helpers.made_layers import METHODS, SIZES, with_few_shot, with_sizes
+from tests.helpers.made_layers import SIZES, with_sizes
 from tests.helpers.made_up import CONTROL, CORE, MadeUp
 
 SMALL = {"seeds": 2, "search": 0, "evaluations": 2}
@@ -29,12 +31,18 @@ def test_scores_by_number_of_examples_a_line_per_label(tmp_path):
     assert (row["mean"], row["n"]) == (pytest.approx(0.2), 3)
 
 
-def test_epochs_are_panels_and_what_happens_to_the_base_model_is_in_the_name(tmp_path):
-    name, table = over(with_few_shot(MadeUp(**SMALL)), tmp_path)
-    assert (name, set(table["panel"])) == ("train_examples", {25, 50, 100})
-    assert set(METHODS) < set(table["series"])
-    trained = table.loc[table["series"].str.endswith(", fine-tuned"), "arm"].tolist()
-    assert trained == [arm for arm in trained if "fine-tuned" in arm] != []
+def test_epochs_are_panels_and_what_happens_to_the_base_model_is_in_the_name():
+    cells = [(base, size, epochs) for base in ("frozen", "tuned") for size in (8, 32) for epochs in (2, 4)]
+    configs = {str(cell): {"base_model": cell[0], "epochs": cell[2]} for cell in cells}
+    arms = pd.DataFrame({"arm": [*configs], "role": "core", "config/epochs": [cell[2] for cell in cells]})
+    ran = {"stage": "confirm", "status": "completed", "seed": 1, "trial_id": [*configs]}
+    ran["train_examples"] = [cell[1] for cell in cells]
+    asked = tuple(PlannedArm(name, config=config, label="mix") for name, config in configs.items())
+    request = RequestRecord(arms=asked, factors=(Factor("epochs", "epochs", condition=True),))
+    name, table = over_factor(arms, arms.assign(**ran), request)
+    assert (name, table["x"].tolist()) == ("train_examples", ran["train_examples"])
+    assert table["panel"].tolist() == [2, 4] * 4
+    assert table["series"].tolist() == ["mix"] * 4 + ["mix, tuned"] * 4
 
 
 def test_the_first_factor_is_along_the_axis_and_the_others_are_lines(tmp_path):
