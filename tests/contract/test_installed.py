@@ -1,6 +1,6 @@
 """Installed from wheels into an empty environment, with CONTRIBUTING.md's package next to it: no clone is on its path.
 
-The wheel is built from the sdist, so that both are whole.
+The wheel is built from the sdist, so that both are whole. And what `ray job submit --working-dir .` sends.
 """
 
 import os
@@ -9,17 +9,21 @@ import subprocess
 import sys
 import tarfile
 import venv
+import zipfile
 from importlib.util import find_spec
 from pathlib import Path
 
 import pandas as pd
 import pytest
+from ray._private.runtime_env.packaging import create_package
 
 import adalayers
 from adalayers.results.study_file import read_study
 from adalayers.storage.folder import Folder
 from tests.helpers.documented import snippet
-from tests.helpers.studying import ROOT, flags, world
+from tests.helpers.studying import RAYS_OWN, ROOT, flags, world
+
+pytestmark = RAYS_OWN
 
 STUDIES = sorted(path.stem for path in (ROOT / "studies").glob("*.py"))
 BUILD = "import sys, hatchling.build; print(getattr(hatchling.build, sys.argv[1])(sys.argv[2]))"
@@ -100,7 +104,7 @@ def test_a_study_of_another_package_is_trained_written_and_reported(environment)
         (thesis / name / "__init__.py").write_text(f"raise RuntimeError('the thesis has its own {name}')")
     (thesis / "random.py").write_text("raise RuntimeError('the thesis has a random of its own')")
     results = environment / "Jürgen's"
-    few = (
+    few = [
         "--trials",
         "0",
         "--seeds",
@@ -111,7 +115,7 @@ def test_a_study_of_another_package_is_trained_written_and_reported(environment)
         "1",
         "--tracking-uri",
         "none",
-    )
+    ]
     argv = ("study", "mean_or_mix", *flags(world(environment / "world"), results, *few))
     code, said = call(environment, "adalayers", *argv, cwd=thesis)
     assert code == 0, said
@@ -130,3 +134,17 @@ def test_a_study_of_another_package_is_trained_written_and_reported(environment)
     command = read_study(Folder(folder)).request.command
     assert command.startswith("adalayers study mean_or_mix --backbone")
     assert "| `mean` |" in (folder / "details.md").read_text()
+
+
+MOST_BYTES = 5_000_000
+
+
+def test_an_upload_is_small_and_holds_what_a_study_needs_and_no_more(tmp_path):
+    create_package(str(ROOT), tmp_path / "package.zip", include_gitignore=True)
+    assert (tmp_path / "package.zip").stat().st_size < MOST_BYTES
+    with zipfile.ZipFile(tmp_path / "package.zip") as package:
+        names = set(package.namelist())
+    for room in ("adalayers", "reports", "search_spaces", "studies"):
+        files = (path for path in (ROOT / room).rglob("*") if path.suffix in (".py", ".parquet"))
+        assert {path.relative_to(ROOT).as_posix() for path in files} <= names, f"{room} is not sent whole"
+    assert not {name.split("/")[0] for name in names} & {"docs", "tests", "results", ".git", ".venv"}

@@ -1,12 +1,13 @@
-"""The agenda: what runs in which order, rebuilt from a record; what Optuna is told."""
+"""The agenda: what runs in which order, rebuilt from a record; what Optuna is told; the request as arms come and go."""
 
 import itertools
 from dataclasses import replace
+from types import SimpleNamespace
 
 import pytest
 from ray import tune
 
-from adalayers.comparisons import PlannedArm
+from adalayers.comparisons import PlannedArm, pair
 from adalayers.config import with_overrides
 from adalayers.fusion.layer_mix import LayerMixConfig
 from adalayers.request import StudyRequest
@@ -15,6 +16,7 @@ from adalayers.results.study_file import RequestRecord, Run, RunsRecord, StudyFi
 from adalayers.storage.folder import Folder
 from adalayers.study import Arm, Design, Setting, Space, Study, Tuning, as_recorded, plan, trial_id
 from adalayers.tuning.agenda import Agenda
+from adalayers.tuning.document import request_record
 from tests.helpers.made_data import made_data
 
 SPACE = Space(
@@ -334,14 +336,6 @@ def test_a_failed_trial_that_is_run_again_and_an_arm_that_joins_late_are_extensi
     assert ends(joined) == [(6, 0.0025)]
 
 
-def test_an_arm_that_joined_between_two_planned_analyses_is_judged_by_an_extension(folder):
-    first = agenda(folder, trials=0, seeds=9, undecided=deciding(set()))
-    run(first)
-    joined = agenda(folder, trials=2, seeds=9, analyses=first.analyses())
-    run(joined)
-    assert ends(joined) == [(9, 0.02), (9, 0.005)]
-
-
 def test_without_until_decided_the_analysis_is_at_the_end(folder):
     made = agenda(folder, trials=0, seeds=5)
     run(made)
@@ -397,16 +391,6 @@ def test_arms_may_be_confirmed_as_their_searches_find_them_best_and_not_as_they_
         assert [arm.name for arm in made.arms] == ["learned", "uniform"]
 
 
-def test_a_search_begins_with_the_component_as_it_is_and_may_have_a_space_of_its_own():
-    own = Space({}, {"alpha": tune.uniform(1, 9)}, {})
-    tunings = [Tuning("one", {"lr": 2e-3}), Tuning("other", {"alpha": 8.0}, own)]
-    study = study_with(tunings=lambda setting: tunings, first=lambda setting: [])
-    made = made_plan(study, RATES_ALONE)
-    searches = [(search.first, list(search.space.domains)) for search in made.searches]
-    assert searches == [([{"lr": 2e-3}], ["lr"]), ([{"alpha": 8.0}], ["alpha"])]
-    assert made.nuisance == ("lr", "alpha")
-
-
 def test_the_last_layer_may_win_a_search_and_be_resumed(folder):
     """Its rows say `last` and no layer, as those of the arm that reads the last layer."""
     depth = DATA.shape.streams[0].layers
@@ -423,6 +407,24 @@ def test_the_last_layer_may_win_a_search_and_be_resumed(folder):
     assert jobs[0].trial_id == last.trial_id
     assert trial_id(again.searches[0].best(), DATA.shape, 0, DATA.provenance) == last.trial_id
     assert [job for job in jobs if job.stage == "confirm" and job.config.values().get("layer") == depth]
+
+
+def test_tuned_arms_are_compared_with_what_the_controls_search_finds_best_now(tmp_path):
+    def comparisons(arms, factors, control):
+        return [pair(arm.name, control) for arm in arms if arm.name != control]
+
+    plan, study = tuned_plan(tuned_only=True), study_with(comparisons=comparisons)
+    plan = replace(plan, searches=[replace(search, becomes=search.name) for search in plan.searches])
+    before, arms = StudyFile(), ()
+    for trials, control in ((1, "learned"), (4, "learned-4")):
+        made = agenda(Folder(tmp_path), plan=plan, trials=trials, seeds=1, arms=arms)
+        run(made, score=best_above(1e-3))
+        case = SimpleNamespace(plan=plan, before=before, request=RequestRecord(trials=trials, seeds=1))
+        found = request_record(study, case, made)
+        assert found.control == control
+        pairs = {(planned.arm, planned.control) for planned in found.comparisons}
+        assert {(arm.name, control) for arm in made.arms if arm.name != control} <= pairs
+        before, arms = replace(before, request=found), found.arms
 
 
 # Groups

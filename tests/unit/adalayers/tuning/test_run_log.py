@@ -62,7 +62,6 @@ def test_rows_that_a_killed_run_left_uncounted_are_its_own_but_no_analysis():
         ([{"search": {"completed": 2}, "confirm": {"failed": 3}}], True),
         ([{"search": {"diverged": 4, "failed": 1}}], True),  # nothing has a score
         ([{"search": {"diverged": 9}, "confirm": {"completed": 1}}], False),  # they count, at the baseline
-        ([{"confirm": {"failed": 3}}, {"confirm": {"completed": 3}}], False),
         ([{"confirm": {"failed": 4}}, {"confirm": {"completed": 3}}], True),
         ([{"confirm": {"unfinished": 5, "failed": 1}}], False),
     ],
