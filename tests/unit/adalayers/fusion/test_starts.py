@@ -5,7 +5,6 @@ import pytest
 import torch
 
 from adalayers.fusion.concat import ConcatConfig
-from adalayers.fusion.depth_convolution import depths
 from adalayers.fusion.dwatt import NEGLIGIBLE, DWAttConfig
 from adalayers.fusion.extra_layers import ExtraLayersConfig, own_heads
 from adalayers.fusion.late_fusion import LateFusionConfig
@@ -99,11 +98,6 @@ def test_shares_that_float32_cannot_tell_from_none_are_none():
     torch.testing.assert_close(shares.double(), exact, atol=1e-12, rtol=1e-3)
 
 
-def test_depth_grows_with_the_logarithm_of_the_layers():
-    wanted = {1: [1], 2: [1], 3: [1], 6: [2], 9: [3, 1], 12: [4, 2], 24: [8, 3], 27: [9, 3, 1]}
-    assert {layers: depths(layers) for layers in wanted} == wanted
-
-
 @pytest.mark.parametrize(("n", "places", "degree"), [(2, 6, 2), (3, 24, 4), (4, 48, 4)])
 def test_a_cayley_graph_is_regular_connected_and_has_the_groups_order(n, places, degree):
     """|SL(2, Z_n)| is the number of 2 x 2 matrices modulo n of determinant 1."""
@@ -147,11 +141,6 @@ def test_dropout_of_extra_layers_is_drawn_from_the_stream_it_is_given():
     assert torch.equal(drawn(5), once)
     assert not torch.equal(drawn(6), once)
     assert not torch.equal(made.eval()(hidden, LENGTHS), once)
-
-
-def test_heads_of_extra_layers_are_64_wide_or_the_next_wider_that_divides():
-    wanted = {1024: 16, 384: 6, 200: 2, 100: 1, 64: 1, 12: 1}
-    assert {width: own_heads(width) for width in wanted} == wanted
 
 
 def test_as_many_extra_layers_as_published_unless_told_on_the_last_of_the_chosen_hidden_states():
