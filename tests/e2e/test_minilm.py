@@ -1,6 +1,5 @@
 """The real MiniLM, from its PyPI package: the one pretrained backbone that needs no hub, and every method over it."""
 
-import functools
 import importlib.util
 
 import numpy as np
@@ -17,9 +16,7 @@ from adalayers.fusion.layer_mix import LayerMixConfig
 from adalayers.request import DataRequest
 from adalayers.training.trainer import train
 from studies.methods import STUDY, methods
-from tests.helpers.long_form import long_but
 from tests.helpers.planning import setting_of
-from tests.helpers.states import made_shape
 
 pytestmark = pytest.mark.skipif(
     importlib.util.find_spec(MINILM_PACKAGE) is None,
@@ -80,61 +77,23 @@ def test_entities_demo_is_learnable_and_layers_differ(entities):
     assert mixed["val/f1"] > embeddings["val/f1"] + 0.05
 
 
-ALWAYS = {"late fusion at own width", "adapters, two classifiers"}
-"""A linear probe and a changed base model. The rest is the long form."""
-COSTLY = {
-    *("adapters as published", "adapters, two classifiers", "fine-tuning", "fine-tuning, layer mix"),
-    *("routing at own width", "extra layers as published"),
-}
-"""Half a minute each over sentences: they learn rows of few words instead."""
-WANTS_MORE = {"head2toe at own width"}
-"""It chooses among thousands of states, and learns all sentences there are."""
-LINEAR = ("scalar-mix", "variability", "layer-attention", "late-fusion", "tokens-first")
-EXAMPLES, EPOCHS, FEW = 400, 10, 3
-"""The last for what is costly."""
-PROBE = {"lr": 1e-2, "epochs": 8}
-"""A linear read-out of the base model's own states has few weights that learn, and wants larger steps."""
-
-
-def setting(shape):
-    return setting_of(STUDY, shape, "acceptability-demo", epochs=EPOCHS, pool=EXAMPLES)
-
-
-NAMES = list(methods(setting(made_shape())))
-
-
-@pytest.fixture(scope="module")
-def stored(tmp_path_factory, world):
-    """Return what is prepared of a dataset, and its data."""
-    cache = tmp_path_factory.mktemp("cache")
-
-    @functools.cache
-    def of(what):
-        sizes = {"train_examples": 2 * EXAMPLES, "eval_examples": 200, "test_examples": 200}
-        dataset = {"words": (str(world["dataset"]), {}), "sentences": ("acceptability-demo", sizes)}[what]
-        prepared = prepare(DataRequest("minilm", dataset[0], **dataset[1]))
-        return prepared, prepared.data("disk", cache=cache)
-
-    return of
-
-
-@pytest.mark.parametrize("name", long_but(ALWAYS, NAMES))
-def test_a_method_beats_the_majority_class(name, stored):
-    prepared, data = stored("words" if name in COSTLY else "sentences")
-    of = setting(prepared.shape)
-    _, _, overrides = methods(of)[name]
-    probe = overrides.get("fusion") in LINEAR and "base_model" not in overrides and "matched" not in name
-    size = {"epochs": FEW} if name in COSTLY else {"train_examples": EXAMPLES}
-    size = {} if name in WANTS_MORE else size
-    config = with_overrides(of.base, {**overrides, **size, **(PROBE if probe else {})})
-    outcome = train(config, data, seed=1)
+@pytest.mark.parametrize(
+    ("name", "words", "changes"),
+    [
+        ("late fusion at own width", False, {"train_examples": 400, "epochs": 8, "lr": 1e-2}),
+        ("adapters, two classifiers", True, {"epochs": 3}),
+    ],
+)
+def test_a_method_beats_the_majority_class(name, words, changes, world, tmp_path):
+    """A linear probe over sentences, and a changed base model over rows of few words."""
+    sizes = {"train_examples": 800, "eval_examples": 200, "test_examples": 200}
+    given = (str(world["dataset"]), {}) if words else ("acceptability-demo", sizes)
+    prepared = prepare(DataRequest("minilm", given[0], **given[1]))
+    setting = setting_of(STUDY, prepared.shape, "acceptability-demo", epochs=10, pool=400)
+    config = with_overrides(setting.base, {**methods(setting)[name][2], **changes})
+    data = prepared.data("disk", cache=tmp_path)
+    outcome = train(config, data, seed=1, test=True)
     floor = prepared.task.baseline("validation")
     assert outcome.row[f"val/{data.metric}"] > floor + 0.02, (outcome.row, floor)
     assert outcome.row["cost/training"] > 0
     assert outcome.row["cost/use"] > 0
-
-
-def test_the_layer_mix_learns_acceptability_demo_and_does_not_solve_it(stored):
-    row = train(LayerMixConfig(epochs=12), stored("sentences")[1], seed=1, test=True).row
-    assert 0.2 < row["val/matthews"] < 0.95
-    assert row["test/matthews"] > 0.2

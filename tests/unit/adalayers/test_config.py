@@ -62,11 +62,9 @@ LINEAR = {"read_out": "linear"}
         ("sequence", {}, {"mix_lr": 1e-3, "feedforward": 16, "encoder_layers": 3}, True),  # mix_lr is lr
         ("sequence", {}, {"cutoff_when": "after-training", "draw": 3, "warmup": 0.5}, True),
         ("token", {"mix": "uniform"}, {"alpha": 9.0, "entropy_weight": 0.1, "mix_lr": 0.5}, True),
-        ("sequence", LINEAR, {"heads": 7, "encoder_layers": 3, "feedforward": 16}, True),
         ("token", LINEAR, {"heads": 7, "encoder_layers": 3, "feedforward": 16}, True),
         ("token", {}, {"feedforward": 16}, False),
         ("sequence", {}, {"cutoff": 0.1}, False),
-        ("sequence", {}, LINEAR, False),
         ("sequence", LINEAR, {"dropout": 0.3}, False),
         ("sequence", {"train_examples": 10}, {"draw": 3}, False),
     ],

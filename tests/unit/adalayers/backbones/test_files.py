@@ -72,7 +72,6 @@ QUANTISED = {"quantization_config": {"quant_method": "fp8"}}
     ("family", "name", "value", "said"),
     [
         ("bert", "num_hidden_layers", 10**7, "describes 10000000 layers of width 32"),
-        ("bert", "num_hidden_layers", 0, "describes 0 layers"),
         ("bert", "hidden_size", -32, "describes 1 layers of width -32"),
         ("bert", "num_attention_heads", 3, "config.json of 'bert' in .* that makes a model"),
         ("bert", "num_attention_heads", -1, "wanted a backbone that reads tokens, 'bert'"),
@@ -100,7 +99,6 @@ def test_an_entry_of_a_config_that_no_model_has_or_that_has_other_weights_read(
         ("config.json", None, r"no config\.json"),
         ("config.json", "{}", r"config\.json of 'tiny'"),
         (WEIGHTS, None, "holds none that are complete"),
-        (WEIGHTS, "no weights", "cannot be loaded"),
         ("tokenizer.json", None, "wanted a tokeniser"),
         ("tokenizer.json", "{}", "cannot be loaded"),
         # It would be applied or not by whether peft is installed.

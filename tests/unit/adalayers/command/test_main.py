@@ -64,7 +64,6 @@ def test_before_that_the_command_is_the_same(earlier, monkeypatch, capsys):
         ({"max_concurrent": 8}, 2, 0, 2),
         ({"max_concurrent": 8, "gpus_per_trial": 0.0625}, 16, 1, 8),
         ({"gpus_per_trial": 0.25}, 16, 1, 4),
-        ({"gpus_per_trial": 0.0}, 16, 1, 16),
         ({"cpus_per_trial": 0.5}, 2, 0, 4),
         ({"gpus_per_trial": 2.0}, 16, 1, 0),
     ],

@@ -2,6 +2,7 @@
 
 import importlib
 import sys
+from unittest import mock
 
 import pytest
 
@@ -28,7 +29,9 @@ def test_a_new_study_is_planned_as_it_stands(tmp_path, monkeypatch, capsys):
     assert capsys.readouterr().out.startswith("usage: mine.py")
 
 
-def test_a_name_that_would_hide_a_module_or_a_file_is_bad_input(tmp_path, capsys):
+def test_a_name_that_would_hide_a_module_or_a_file_and_a_folder_that_takes_none(
+    tmp_path, capsys, monkeypatch
+):
     (tmp_path / "linked_space.py").symlink_to(tmp_path / "elsewhere.py")
     for name, said in (
         ("ray", "wanted a name that no module has, Python or a package has a 'ray'"),
@@ -39,12 +42,6 @@ def test_a_name_that_would_hide_a_module_or_a_file_is_bad_input(tmp_path, capsys
         assert main(["new-study", name]) == 2
         assert said in capsys.readouterr().err
     assert [path.name for path in tmp_path.iterdir()] == ["linked_space.py"]
-
-
-def test_a_folder_that_takes_no_files_is_bad_input(monkeypatch, capsys):
-    def refuse(*given, **more):
-        raise PermissionError(13, "Permission denied")
-
-    monkeypatch.setattr("pathlib.Path.open", refuse)
+    monkeypatch.setattr("pathlib.Path.open", mock.Mock(side_effect=PermissionError(13, "Permission denied")))
     assert main(["new-study", "another"]) == 2
     assert "failed (Permission denied)" in capsys.readouterr().err

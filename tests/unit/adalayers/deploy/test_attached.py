@@ -274,16 +274,6 @@ def test_a_base_model_may_be_compiled_after_attaching_and_one_that_was_before_is
         torch.compiler.reset()
 
 
-@pytest.mark.skipif(not torch.cuda.is_available(), reason="NOT TESTED on two devices: there is no GPU")
-def test_a_base_model_on_another_device_than_the_task(base_of):
-    base, task = base_of(), base_of().task()
-    model, ids, mask = (each.cuda() for each in (copy.deepcopy(base.model), base.ids, base.mask))
-    call = torch.no_grad()(lambda base: model(ids, mask))
-    given = answered(base, call, model=model, here=task)["here"]
-    assert given.device.type == "cpu"
-    torch.testing.assert_close(given, base.expected(task), atol=1e-4, rtol=1e-3)
-
-
 @pytest.fixture(scope="module", params=["left", "right"])
 def tokenizer(request, backbone):
     return transformers.AutoTokenizer.from_pretrained(backbone, padding_side=request.param)

@@ -276,14 +276,6 @@ def test_a_full_disk_is_said_and_the_next_run_goes_on(make, n_batches, tmp_path,
     assert features.meta["files"] == make("whole").meta["files"]
 
 
-def test_rows_that_are_lost_as_a_file_is_closed_are_said(make, tmp_path, monkeypatch):
-    close = Writer.close
-    monkeypatch.setattr(Writer, "close", lambda writer: (close(writer), full_disk()))
-    with pytest.raises(CannotWrite, match="the disk is full"):
-        make()
-    assert not list(tmp_path.glob(f"*/{META}"))
-
-
 def test_a_cache_that_may_only_be_read_is_read_and_what_it_lacks_is_said(make, turned, monkeypatch):
     """As a mount refuses every write: a test run as root cannot use chmod."""
     before = read(make())
@@ -309,13 +301,6 @@ def test_what_is_read_cannot_change_the_store(make):
     features.read(np.arange(4), [STATE_1], CPU)[STATE_1].fill_(7.0)
     features._tensor(STATE_1).fill_(7.0)  # not even from inside
     assert {file: file.read_bytes() for file in features.folder.iterdir()} == before
-
-
-def test_extraction_batches_hold_each_sequence_once_within_the_limit():
-    lengths = np.random.default_rng(0).integers(2, 900, 200)
-    batches = extraction_batches(lengths)
-    assert sorted(np.concatenate(batches).tolist()) == list(range(200))
-    assert all(len(batch) == 1 or len(batch) * lengths[batch].max() <= 4096 for batch in batches)
 
 
 def test_of_an_earlier_case_nothing_stays_in_a_gpus_memory(source, encoded, make, monkeypatch):

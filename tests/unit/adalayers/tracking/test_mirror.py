@@ -4,8 +4,6 @@ import contextlib
 import json
 import shutil
 import sqlite3
-import subprocess
-import sys
 import time
 from dataclasses import replace
 from pathlib import Path
@@ -136,13 +134,17 @@ def points(uri: str, run: Any, name: str) -> list[tuple[int, float]]:
 
 
 def test_a_study_becomes_a_parent_run_with_a_nested_run_per_trial(folder, uri, tmp_path, capfd):
+    import mlflow
+
     ended = {"t1": "completed", "t2": "stopped", "t3": "failed", "t4": "diverged", "t5": "unfinished"}
     rows = [row(name, status) for name, status in ended.items()]
     rows[2]["error"] = "OSError: no route to https://me:hunter2@example.org"
     seeds = range(6, 11)
     rows += [row(f"t{n}", stage="confirm", arm="core", seed=n, **{"test/f1": n / 10}) for n in seeds]
     write_folder(folder, rows, replace(STUDY, runs=replace(STUDY.runs, state="interrupted")))
+    own = mlflow.get_tracking_uri()
     assert mirrored(uri, folder) == []
+    assert (mlflow.get_tracking_uri(), mlflow.active_run()) == (own, None), "the user's own are left alone"
     assert capfd.readouterr() == ("", "")
 
     parent, nested, arms = runs(uri)
@@ -292,25 +294,6 @@ def test_of_studies_that_begin_at_once_one_makes_the_tables(tmp_path, monkeypatc
         mlflow_session.Session(f"sqlite:///{tmp_path}/mlflow.db", **NAMES)
 
 
-def test_a_user_s_own_active_run_is_left_alone(folder, uri, tmp_path, empty_database, monkeypatch):
-    import mlflow
-
-    before = mlflow.get_tracking_uri()
-    monkeypatch.setenv("MLFLOW_TRACKING_URI", before)  # set_tracking_uri changes it, for other tests too
-    mlflow.set_tracking_uri(f"sqlite:///{shutil.copy(empty_database, tmp_path / 'theirs.db')}")
-    try:
-        with mlflow.start_run() as theirs:
-            write_folder(folder, [row("t1")])
-            assert mirrored(uri, folder) == []
-            active = mlflow.active_run()
-            assert active is not None
-            assert active.info.run_id == theirs.info.run_id
-        assert mlflow.get_run(theirs.info.run_id).data.metrics == {}
-    finally:
-        mlflow.set_tracking_uri(before)
-    assert sorted(runs(uri)[1]) == ["t1"]
-
-
 def test_long_histories_are_thinned_and_long_batches_split(folder, uri):
     steps = np.arange(1000)
     long = pd.DataFrame({"trial_id": "t1", "step": steps, "val/f1": np.nan})
@@ -431,13 +414,3 @@ def test_what_this_mlflow_cannot_write_is_told_before_the_first_trial_with_what_
             database.execute("UPDATE alembic_version SET version_num = ?", (version,))
     with pytest.raises(BadInput, match=rf"{said}.*, or give another --tracking-uri"):
         Mirror(uri, folder, **NAMES).check()
-
-
-def test_importing_the_module_and_tracking_nothing_import_no_mlflow():
-    code = (
-        "import sys, adalayers.tracking.mirror as t; from adalayers.storage.folder import Folder\n"
-        "m = t.Mirror('none', Folder('x'), experiment='e', run_name='r', study_key='k')\n"
-        "m.changed(); m.finish()\n"
-        "assert not {'mlflow', 'torch', 'ray', 'sqlalchemy'} & set(sys.modules)"
-    )
-    subprocess.run([sys.executable, "-c", code], check=True)

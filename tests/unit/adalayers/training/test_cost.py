@@ -49,15 +49,6 @@ def test_products_are_counted_as_by_hand_and_leave_no_trace(data):
     assert routing.fusion.diagnostics() == {}
 
 
-def test_states_at_their_own_width_are_paid_for_one_by_one(data):
-    own = {"head": "token", "own_width": True, "read_out": "linear"}
-    models = [model_of(fusion="scalar-mix", mix=mix, **own) for mix in ("last", "uniform")]
-    last, uniform = (operations(model, data).forward for model in models)
-    assert uniform - last == pytest.approx(2 * (LAYERS - 1) * WIDTH, rel=0.5)
-    of_both_betas = 2 * LAYERS * WIDTH * 2 * 3  # of each label and layer
-    assert operations(model_of(fusion="routing", **own), data).forward > of_both_betas
-
-
 def test_a_frozen_base_model_is_passed_once_and_its_task_adds_its_own_operations(data):
     model, (train, validation) = model_of(), tokens(data)
     head = sum(p.numel() for p in model.head.parameters())

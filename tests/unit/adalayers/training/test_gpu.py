@@ -1,4 +1,4 @@
-"""On a GPU: resident features, the batched mix, autocast, and no waiting in a step. Skipped without one."""
+"""On a GPU: resident features in bfloat16, and trials that share one. Skipped without one."""
 
 import dataclasses
 import json
@@ -11,38 +11,10 @@ import torch
 
 from adalayers.backbones import loading, sources, tokens
 from adalayers.features.features import StoredFeatures, stored
-from adalayers.fusion.layer_mix import LayerMixConfig
-from adalayers.training.members import Members
-from adalayers.training.trainer import Trainer
-from tests.helpers.made_data import made_data
 from tests.helpers.studying import ROOT
 from tests.helpers.tiny import tiny_backbone
 
 pytestmark = pytest.mark.skipif(not torch.cuda.is_available(), reason="no GPU: its paths are not tested here")
-SMALL = {"k": 8, "heads": 2, "feedforward": 16, "batch_size": 16, "epochs": 12, "patience": 12, "lr": 3e-3}
-
-
-@pytest.mark.filterwarnings("ignore:Synchronization debug mode is a prototype")
-@pytest.mark.parametrize("settings", [{}, {"cutoff": 0.1}, {"projection_dropout": 0.1}, {"positions": True}])
-@pytest.mark.parametrize("kind", ["sequence", "token"])
-def test_a_step_waits_for_nothing(kind, settings):
-    data, device = made_data(kind), torch.device("cuda")
-    trainers = [
-        Trainer(LayerMixConfig(**SMALL, alpha=alpha, **settings), data, seed=seed, device=device)
-        for seed in (0, 1)
-        for alpha in (1.0, 8.0)
-    ]
-    group = Members(trainers)
-    for mode in (0, "error"):  # the first round sets up libraries, which waits
-        for trainer in trainers:
-            trainer.progress.epoch += 1
-        steps = group.epoch()
-        next(steps)
-        torch.cuda.set_sync_debug_mode(mode)
-        try:
-            next(steps)
-        finally:
-            torch.cuda.set_sync_debug_mode(0)
 
 
 @pytest.mark.parametrize("family", ["bert", "gpt2", "t5"])
