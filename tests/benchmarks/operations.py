@@ -11,22 +11,17 @@ from pathlib import Path
 from typing import Any
 from unittest import mock
 
-import numpy as np
 import torch
 from torch.utils._python_dispatch import TorchDispatchMode
 
-from adalayers.backbones.tokens import Encoded
-from adalayers.data.trial_data import SplitData, TrialData
-from adalayers.features.features import Lazy
 from adalayers.fusion.layer_mix import LayerMixConfig
 from adalayers.states import Head
-from adalayers.tasks.kinds import KINDS
 from adalayers.tensors import ragged
 from adalayers.training import members
 from adalayers.training.trainer import Trainer
-from tests.benchmarks.made import Sizes, cola_lengths
+from tests.benchmarks.made import Sizes
 from tests.benchmarks.measure import logger
-from tests.helpers.states import made_shape
+from tests.helpers.made_data import made_data
 
 LAYERS, WIDTH, K = 6, 16, 8
 VARIANTS: dict[str, dict[str, Any]] = {
@@ -85,81 +80,41 @@ def counting() -> Iterator[Counts]:
 
 
 def operations(root: Path, sizes: Sizes) -> dict[str, float]:
-    """Return operations and waits of a step of 1, 16 and 64 members, at batch 64 and 600."""
-    measured, waits = {}, []
-    several = (1, 16, 64) if sizes.levels is None else (1, 3)
-    for size in several:
-        for batch in (64, 600):
-            for name, settings in {"": {}, **VARIANTS}.items() if batch == 64 else (("", {}),):
-                counts = of_step(size, batch, **settings)
-                done, waited = counts.operations.total(), counts.waits.total()
-                waits.append(waited)
-                logger.info(
-                    f"a step of {size} at batch {batch} {name}: {done} operations, {waited} waits {dict(counts.waits)}"
-                )
-                measured[name, size, batch] = done
+    """Return operations of a step of 1 member at batch 64 and of 64 at batch 600, and the most waits of any step."""
+    most = 64 if sizes.levels is None else 3
+    one, many = of_step(1, 64), of_step(most, 600)
+    others = {name: of_step(most, 64, **settings) for name, settings in VARIANTS.items()}
+    for name, counts in {"one": one, "many": many, **others}.items():
+        done, waited = counts.operations.total(), counts.waits.total()
+        logger.info(f"a step, {name}: {done} operations, {waited} waits {dict(counts.waits)}")
     return {
-        "operations_step_one": measured["", 1, 64],
-        "operations_step_64": measured["", several[-1], 600],
-        "waits_step_64": max(waits),
+        "operations_step_one": one.operations.total(),
+        "operations_step_64": many.operations.total(),
+        "waits_step_64": max(counts.waits.total() for counts in (one, many, *others.values())),
     }
 
 
-def of_step(
-    size: int, batch: int, *, kind: Head = "sequence", seeds: int = 1, gpu: bool = True, **settings: Any
-) -> Counts:
-    """Return the counts of a step in the middle of an epoch.
+def of_step(size: int, batch: int, *, kind: Head = "sequence", seeds: int = 1, **settings: Any) -> Counts:
+    """Return the counts of a step of `size` members in the middle of an epoch; settings: of all trials.
 
-    Args:
-        size:  Members.
-        gpu:   Whether the branches of a GPU are taken: its operations, bfloat16, and dropout by counting.
-        settings: Of all trials.
+    The branches of a GPU are taken: its operations, bfloat16, and dropout by counting.
     """
-    data = made_trial_data(kind, cola_lengths(3 * batch))
+    data = made_data(kind, layers=LAYERS, width=WIDTH, sizes=(3 * batch, 8, 8))
     trainers = []
     for member in range(size):
         own = {"alpha": 1.0 + member, "entropy_weight": 1e-3 * (member % 3)}
         config = LayerMixConfig(k=K, heads=2, feedforward=16, batch_size=batch, **own, **settings)
         trainers.append(Trainer(config, data, seed=member // -(-size // seeds), device=torch.device("cpu")))
-    with contextlib.ExitStack() as stack:
-        if gpu:
-            stack.enter_context(mock.patch.object(ragged, "on_gpu", return_value=True))
-            autocast = torch.autocast("cpu", torch.bfloat16)
-            stack.enter_context(mock.patch.object(members, "reduced", return_value=autocast))
+    autocast = torch.autocast("cpu", torch.bfloat16)
+    with (
+        mock.patch.object(ragged, "on_gpu", return_value=True),
+        mock.patch.object(members, "reduced", return_value=autocast),
+    ):
         group = members.Members(trainers)
         for trainer in trainers:
             trainer.progress.epoch = 1
         steps = group.epoch()
         next(steps)
-        counts = stack.enter_context(counting())
-        next(steps)
+        with counting() as counts:
+            next(steps)
     return counts
-
-
-class InMemory:
-    """Hidden states in memory, read by rows as those of a store are."""
-
-    def __init__(self, lengths: np.ndarray):
-        self.lengths, self._starts = lengths, np.cumsum(lengths) - lengths
-        self._state = torch.randn(int(lengths.sum()), WIDTH, dtype=torch.bfloat16)
-
-    def read(self, examples: np.ndarray, states: Any, device: torch.device) -> Any:
-        rows = torch.from_numpy(ragged.ragged_rows(self._starts[examples], self.lengths[examples]))
-        return Lazy(states, lambda state: self._state.index_select(0, rows))
-
-
-def made_trial_data(kind: Head, lengths: np.ndarray) -> TrialData:
-    """Return random labels of sequences of these lengths, or of their words."""
-    rng, n = np.random.default_rng(0), len(lengths)
-    if kind == "sequence":
-        names, metric = ("a", "b"), "accuracy"
-        split = SplitData(InMemory(lengths), rng.integers(0, 2, n), np.arange(n))
-    else:
-        names, metric, words = ("O", "B-X", "I-X"), "f1", lengths - 2
-        starts = np.concatenate([np.arange(1, 1 + count) for count in words])
-        offsets = np.concatenate([[0], np.cumsum(words)])
-        ids, ends = np.zeros(int(lengths.sum()), dtype=np.int32), np.concatenate([[0], np.cumsum(lengths)])
-        tokens = Encoded(ids, ends, starts, offsets)
-        split = SplitData(InMemory(lengths), rng.integers(0, 3, int(words.sum())), np.arange(n), tokens)
-    shape = made_shape(kind, len(names), LAYERS, WIDTH)
-    return TrialData(shape, names, metric, {"train": split, "validation": split}, {}, KINDS[kind])
