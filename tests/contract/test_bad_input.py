@@ -1,4 +1,7 @@
-"""Bad input ends with exit 2 before any trial, without a traceback, in a message whose first line suffices."""
+"""Bad input ends with exit 2 before any trial, without a traceback, in a message whose first line suffices.
+
+Whatever is bad about it: of odd and damaged input a few cases of each kind; `python -m tests.fuzz` runs thousands.
+"""
 
 import re
 import shlex
@@ -9,6 +12,7 @@ import pytest
 from adalayers.command.main import main
 from adalayers.storage.hub import PROBE_SECONDS
 from studies.alpha_lambda import STUDY
+from tests.fuzz import KINDS, fuzz
 from tests.helpers.studying import flags
 
 
@@ -114,3 +118,8 @@ def test_help_names_every_flag_of_the_contract(capsys):
         max-concurrent address tracking-uri set dry-run smoke fresh text-column label-column metric
         smallest-effect precision"""
     assert {f"--{name}" for name in contract.split()} <= {*re.findall(r"--[a-z-]+", capsys.readouterr().out)}
+
+
+@pytest.mark.filterwarnings("ignore")  # of libraries, about damaged files
+def test_odd_input_is_done_with_or_refused(tmp_path):
+    assert fuzz(tmp_path, cases=64, seed=1, kinds=list(KINDS)) == []
