@@ -4,7 +4,7 @@
 
 Faults (`tests/helpers/faults.py`): signals to the driver and to each kind of Ray's processes, stopped and hanging
 ones, a full disk and one that can only be read (where mounts are allowed), a bit flipped in stored hidden states,
-checkpoints and results, a clock that jumps, a tracker that dies, a second driver. Studies of groups over one pass of
+checkpoints and results, a clock that jumps, a tracker that dies. Studies of groups over one pass of
 the base model with a tracker, of single trials, and of groups whose steps are one take turns. Whenever one has ended,
 its rows, curves, predictions and claims must equal those of the same study that nothing disturbed, times aside
 (of groups whose steps are one: to rounding), and nothing may be left behind. Where a run says that what a

@@ -17,7 +17,6 @@ from pathlib import Path
 
 import psutil
 
-from adalayers.tuning.scratch import clear_dead
 from tests.helpers.long_form import Wrong
 from tests.helpers.mlflow_server import Server
 from tests.helpers.small_study import PATIENCE, Study, children, waited
@@ -195,20 +194,6 @@ def _in_extraction(run: Run) -> bool:
     return waited(run.process, reached, every=0.002) and bool(started) and run.goes_on(0.1)
 
 
-def _second_driver(run: Run) -> bool:
-    if not run.goes_on(1):
-        return False
-    log = run.study.log.with_suffix(".second")
-    second = run.study.start(log=log)
-    # While the first is stopped the second may outlive it: then it is the study's next run, and shall not be.
-    waited(second, lambda: run.process.poll() is not None)
-    second.kill()
-    if second.wait() not in (2, KILLED):
-        raise Wrong(f"a second driver ended with {second.returncode}:\n{log.read_text()}")
-    clear_dead()  # as the next run would, for the first one may have been the last
-    return True
-
-
 def _tracker(run: Run) -> bool:
     if run.server is None or not run.server.lives() or not run.goes_on(1.5):
         return False
@@ -277,7 +262,6 @@ WHILE: Mapping[str, Fault] = {
         for number in (KILL, STOP)
     },
     **{f"SIGSTOP {kind}": Fault(_sent(kind, STOP), RAYS_OWN, noisy=True) for kind in VITAL},
-    "second driver": Fault(_second_driver),
     "tracker dies": Fault(_tracker),
 }
 """Kinds of faults after which a run is to go on."""

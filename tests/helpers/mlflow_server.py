@@ -1,4 +1,4 @@
-"""The MLflow server of docs/tracking.md as a process that can be killed, and what it holds."""
+"""The MLflow server of docs/tracking.md as a process that can be killed."""
 
 import contextlib
 import os
@@ -8,7 +8,6 @@ import socket
 import subprocess
 import sys
 from pathlib import Path
-from typing import Any
 
 from tests.helpers.documented import ROOT
 from tests.helpers.long_form import Wrong, free_port
@@ -48,20 +47,3 @@ class Server:
         if self._process is not None and self.lives():
             os.killpg(self._process.pid, signal.SIGKILL)
             self._process.wait()
-
-
-def runs(uri: str) -> tuple[dict[str, str], dict[str, list[Any]]]:
-    """Return the experiment's tags, and study id -> its nested runs."""
-    from mlflow import MlflowClient
-
-    client = MlflowClient(uri)
-    experiment = client.get_experiment_by_name("alpha_lambda")
-    if experiment is None:
-        raise Wrong("the server has no such experiment")
-    nested: dict[str, list[Any]] = {}
-    for run in client.search_runs([experiment.experiment_id], max_results=1000):
-        if "mlflow.source.name" not in run.data.tags or not run.inputs.dataset_inputs:
-            raise Wrong(f"run {run.info.run_name} has no source or no dataset")
-        if run.data.tags["adalayers.kind"] == "trial":
-            nested.setdefault(run.data.tags["adalayers.study"], []).append(run)
-    return dict(experiment.tags), nested

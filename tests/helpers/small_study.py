@@ -46,20 +46,17 @@ class Study:
         own = {"TMPDIR": str(root / "t"), "OMP_NUM_THREADS": "1", "RAY_worker_niceness": "0"}
         self.environment = {**os.environ, **own}
 
-    def start(
-        self, environment: Mapping[str, str] = {}, at: tuple[str, ...] = (), log: Path | None = None
-    ) -> subprocess.Popen[bytes]:
+    def start(self, environment: Mapping[str, str] = {}, at: tuple[str, ...] = ()) -> subprocess.Popen[bytes]:
         """Start the user's command.
 
         Args:
             environment: Its variables; none: the study's own.
             at: Code to run it by, and that code's arguments.
-            log: Where it writes what it says; the study's own where it is not said.
         """
         python, *script = self._argv
         argv = [python, *(["-c", *at] if at else []), *script]
         variables = {**(environment or self.environment), "TMPDIR": self.environment["TMPDIR"]}
-        with (log or self.log).open("a") as file:
+        with self.log.open("a") as file:
             print("--- run", file=file, flush=True)
             return subprocess.Popen(argv, stdout=file, stderr=file, env=variables, start_new_session=True)
 
