@@ -57,7 +57,7 @@ def test_configurations_name_streams_that_there_are(prepared):
     for shape, message, config in (
         (gpt2, "has, got stream=both", {"stream": "both"}),
         (t5, "encoder where base_model=fine-tuned", {"stream": "decoder", "base_model": "fine-tuned"}),
-        (t5, "whose layer is of one of them", {"stream": "both", "mix": "single", "layer": 2}),
+        (t5, "the layer that is read is of one of them", {"stream": "both", "mix": "single", "layer": 2}),
     ):
         with pytest.raises(BadInput, match=message):
             trial_config(**config).check(shape)
