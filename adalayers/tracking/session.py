@@ -9,8 +9,8 @@
               (`seconds`, `parameters`, `epochs`, `best_epoch`, `cost/*`) is among the params, and a study's counts are
               tags: MLflow draws a chart of every metric
     tags      `adalayers.kind` (study, arm, trial), `adalayers.study`, `adalayers.trial_id`, `stage`, `arm`,
-              `status`, `error`; MLflow's own for the colour, an arm's own, and for the kind of experiment:
-              models are trained
+              `status`, `error`; MLflow's own for the source, for the colour, an arm's own, and for the kind of
+              experiment: models are trained
     arms      of the selection metric `test/f1`, `... low`, `... high` (the mean over seeds and its interval, as on the
               page) and `n`, at the end of a run of the study
     view      a tag of the experiment for each study, by which `Session.page` shows its arms
@@ -140,7 +140,8 @@ class Session:
         texts = values.as_params(values.flat({name: document[name] for name in ("request", "environment")}))
         there = self._client.get_run(self._parent).data
         params = [Param(name, text) for name, text in texts.items() if name not in there.params]
-        tags = [RunTag(name, text) for name, text in texts.items() if there.params.get(name, text) != text]
+        changed = {name: text for name, text in texts.items() if there.params.get(name, text) != text}
+        tags = [RunTag(*tag) for tag in {**changed, **_source(self._study)}.items()]
         self._client.log_batch(self._parent, params=params, tags=tags)
         view = values.runs_view(self._key, self._study.request.metric)
         self._client.set_experiment_tag(self._experiment, VIEW + self._key, view)
@@ -148,7 +149,7 @@ class Session:
     def _create(
         self, kind: str, name: str, tags: Mapping[str, str], *, parent: str = "", begin: int | None = None
     ) -> str:
-        tags = {**tags, "adalayers.kind": kind, "adalayers.study": self._key}
+        tags = {**tags, **_source(self._study), "adalayers.kind": kind, "adalayers.study": self._key}
         arms = [each.name for each in self._study.request.arms]
         if (arm := tags.get("arm")) in arms:
             tags["mlflow.runColor"] = COLOURS[arms.index(arm) % len(COLOURS)]
@@ -224,10 +225,15 @@ class Session:
         self._client.set_terminated(self._parent, _study_status(self._study, trials))
 
     def _find_experiment(self, name: str) -> str:
+        from mlflow.exceptions import MlflowException
+
         if (experiment := self._client.get_experiment_by_name(name)) is None:
-            # Another study of this name may be quicker on a server: it is there when this is tried again.
-            location = f"{self._artifacts}/{name}" if self._artifacts else None
-            return str(self._client.create_experiment(name, location, tags=KIND))
+            try:
+                location = f"{self._artifacts}/{name}" if self._artifacts else None
+                return str(self._client.create_experiment(name, location, tags=KIND))
+            except MlflowException:  # another study of this name may have been quicker
+                if (experiment := self._client.get_experiment_by_name(name)) is None:
+                    raise
         if experiment.lifecycle_stage == "deleted":
             raise Deleted(name, str(experiment.experiment_id))
         return str(experiment.experiment_id)
@@ -303,6 +309,14 @@ def is_outage(error: Exception) -> bool:
     if isinstance(error, MlflowException):
         return error.error_code != "INVALID_PARAMETER_VALUE"
     return isinstance(error, (OSError, SQLAlchemyError))
+
+
+def _source(study: StudyFile) -> dict[str, str]:
+    """Return MLflow's own tags that say by what a study was run: its script, and the commit."""
+    script = next((word for word in study.request.command.split() if word.endswith(".py")), "")
+    commit = study.environment.git.commit or ""
+    tags = {"source.type": "LOCAL", "source.name": clean(script), "source.git.commit": commit}
+    return {f"mlflow.{name}": text for name, text in tags.items() if text}
 
 
 def _artifacts(folder: Folder) -> list[str]:

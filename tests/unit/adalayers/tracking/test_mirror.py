@@ -159,6 +159,8 @@ def test_a_study_becomes_a_parent_run_with_a_nested_run_per_trial(folder, uri, t
         "adalayers.study": "study-1",
         "runs/analyses": "2",
         "trials/search/unfinished": "1",
+        "mlflow.source.name": "studies/alpha_lambda.py",
+        "mlflow.source.git.commit": "c0ffee",
     }.items() <= parent.data.tags.items()
     assert "see https://example.org" in parent.data.tags["mlflow.note.content"]
     assert parent.data.metrics == {}, "counts would be drawn as charts"
