@@ -5,6 +5,7 @@ import pytest
 import torch
 
 from adalayers.fusion.concat import ConcatConfig
+from adalayers.fusion.depth_convolution import depths
 from adalayers.fusion.dwatt import NEGLIGIBLE, DWAttConfig
 from adalayers.fusion.extra_layers import ExtraLayersConfig, own_heads
 from adalayers.fusion.late_fusion import LateFusionConfig
@@ -96,6 +97,11 @@ def test_shares_that_float32_cannot_tell_from_none_are_none():
     assert 0 < exact.min() < 1e-30
     assert shares[shares > 0].min() > 0.1 * np.exp(-NEGLIGIBLE)
     torch.testing.assert_close(shares.double(), exact, atol=1e-12, rtol=1e-3)
+
+
+def test_depth_grows_with_the_logarithm_of_the_layers():
+    wanted = {1: [1], 2: [1], 3: [1], 6: [2], 9: [3, 1], 12: [4, 2], 24: [8, 3], 27: [9, 3, 1]}
+    assert {layers: depths(layers) for layers in wanted} == wanted
 
 
 @pytest.mark.parametrize(("n", "places", "degree"), [(2, 6, 2), (3, 24, 4), (4, 48, 4)])

@@ -4,6 +4,8 @@ import contextlib
 import json
 import shutil
 import sqlite3
+import subprocess
+import sys
 import time
 from dataclasses import replace
 from pathlib import Path
@@ -416,3 +418,13 @@ def test_what_this_mlflow_cannot_write_is_told_before_the_first_trial_with_what_
             database.execute("UPDATE alembic_version SET version_num = ?", (version,))
     with pytest.raises(BadInput, match=rf"{said}.*, or give another --tracking-uri"):
         Mirror(uri, folder, **NAMES).check()
+
+
+def test_importing_the_module_and_tracking_nothing_import_no_mlflow():
+    code = (
+        "import sys, adalayers.tracking.mirror as t; from adalayers.storage.folder import Folder\n"
+        "m = t.Mirror('none', Folder('x'), experiment='e', run_name='r', study_key='k')\n"
+        "m.changed(); m.finish()\n"
+        "assert not {'mlflow', 'torch', 'ray', 'sqlalchemy'} & set(sys.modules)"
+    )
+    subprocess.run([sys.executable, "-c", code], check=True)
