@@ -102,10 +102,10 @@ class TaskKind(ABC):
 
     @abstractmethod
     def read_labels(self, column: LabelColumn) -> LabelsByRole:
-        """Read a column as labels.
+        """Read a column as labels; it is asked before `fits`.
 
         Raises:
-            BadInput: If its values cannot be labels of this kind.
+            BadInput: If its values cannot be labels of this kind, nor of another that reads such columns.
         """
 
     def fits(self, label_names: tuple[str, ...], where: str) -> bool:
