@@ -36,11 +36,11 @@ def list_or_remove(
         raise BadInput(f"wanted --keep-gb of at least 0, got {keep_gb:g}; raise it")
     if root.exists() and not root.is_dir():
         raise BadInput(f"wanted the folder of the feature store, {root} is a file; name another --cache-dir")
-    found = stores(root)
+    found = {folder: _bytes(folder) for folder in stores(root)}
     if not names and keep_gb is None:
         for folder in found:
-            show(_described(folder))
-        show(f"{len(found)} stores, {size(sum(map(_bytes, found)))}, in {root}")
+            show(_described(folder, found[folder]))
+        show(f"{len(found)} stores, {size(sum(found.values()))}, in {root}")
         return
     chosen = [folder for folder in found if any(fnmatch.fnmatchcase(folder.name, name) for name in names)]
     if names and not chosen:
@@ -49,16 +49,15 @@ def list_or_remove(
             f"wanted stores named {' '.join(names)}, {root} holds {known}; adalayers cache lists them"
         )
     left = [folder for folder in found if folder not in chosen]
-    while keep_gb is not None and sum(map(_bytes, left)) > keep_gb * 1e9:
+    while keep_gb is not None and sum(found[folder] for folder in left) > keep_gb * 1e9:
         chosen.append(left.pop())
     freed = 0
     for folder in chosen:
-        n = _bytes(folder)
         if not dry_run and not _remove(folder):
             show(f"left {folder.name}: another process computes or reads it")
             continue
-        freed += 0 if dry_run else n
-        show(f"{'would remove' if dry_run else 'removed'} {folder.name}, {size(n)}")
+        freed += 0 if dry_run else found[folder]
+        show(f"{'would remove' if dry_run else 'removed'} {folder.name}, {size(found[folder])}")
     show(f"{size(freed)} freed")
 
 
@@ -103,7 +102,7 @@ def _remove(folder: Path) -> bool:
         ) from error
 
 
-def _described(folder: Path) -> str:
+def _described(folder: Path, n_bytes: int) -> str:
     (about, damage), ago = checked(folder), duration(max(0.0, time.time() - _used(folder)))
     if not (folder / META).exists():
         what = "not finished: the next study that needs it goes on with it"
@@ -116,4 +115,4 @@ def _described(folder: Path) -> str:
             f"{about['dataset']} {about['split']}, {about['examples']} sequences, {kept}, {about['stored_as']}; "
             f"from {about['path']}: {about['splits']}"
         )
-    return f"{folder.name}  {size(_bytes(folder))}, used {ago} ago  {what}"
+    return f"{folder.name}  {size(n_bytes)}, used {ago} ago  {what}"

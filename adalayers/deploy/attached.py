@@ -50,6 +50,10 @@ class Attached:
     """
 
     def __init__(self, base: Any, tasks: dict[str, FusionModel]):
+        if not tasks:
+            raise BadInput(
+                "wanted at least one task to attach, got none; name one: attach(base, entities=model)"
+            )
         by_stream: dict[str, dict[str, FusionModel]] = {}
         for name, task in tasks.items():
             by_stream.setdefault(_stream(name, task), {})[name] = task

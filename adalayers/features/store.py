@@ -320,7 +320,7 @@ def reading(folder: Path, *, alone: bool = False) -> Callable[[], None] | None:
     """Hold a finished store against removal; return what lets it go, None where it cannot be held.
 
     Readers hold it together, as long as their process lives or until they let go (`flock` of its `meta.json`). Where
-    the disk has no such lock, nothing is held.
+    the file system has no such lock, nothing is held.
 
     Args:
         folder: The store's.

@@ -320,8 +320,7 @@ def _columns(
 def _part(values: Sequence[Any], shape: str) -> str:
     """Return what a column of a table without named classes may hold: "labels", "texts", or "" for neither.
 
-    Labels are numbers, or values of which each occurs twice on average, as tags beside words do; what has one value or
-    none is neither.
+    Labels are numbers, or values that occur at least twice on average. A column with one value or none is neither.
     """
     given = [value for value in values if value is not None]
     if shape == "words":

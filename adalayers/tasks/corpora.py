@@ -98,7 +98,7 @@ def read(name: DatasetName, data_dir: str | Path | None, splits: Sequence[str] =
     import datasets
 
     datasets.disable_progress_bars()
-    asked, folder, copies = files.wanted(splits), name.folder, _copies(name)
+    wanted, folder, copies = files.wanted(splits), name.folder, _copies(name)
     if folder is None and name.source != EMBEDDED:
         folder = hub.local_copy(copies, data_dir)
     if name.source == EMBEDDED:
@@ -109,11 +109,11 @@ def read(name: DatasetName, data_dir: str | Path | None, splits: Sequence[str] =
     elif any((folder / file).exists() for file in ("dataset_dict.json", "state.json")):
         path, there = str(folder.resolve()), _read_saved(folder.resolve())
     else:
-        return _read_files(name, folder.resolve(), asked)
-    roles, unused = files.assign(path, [Source(split, split) for split in there], asked, known=name.roles)
+        return _read_files(name, folder.resolve(), wanted)
+    roles, unused = files.assign(path, [Source(split, split) for split in there], wanted, known=name.roles)
     names = {role: source.name for role, source in roles.items()}
     used = {role: there[split] for role, split in names.items()}
-    return Corpus(used, path=path, titles=names, unused=unused, share=asked.share)
+    return Corpus(used, path=path, titles=names, unused=unused, share=wanted.share)
 
 
 def _copies(name: DatasetName) -> list[str]:
@@ -154,16 +154,16 @@ def _read_saved(folder: Path) -> dict[str, Any]:
     return dict(saved) if isinstance(saved, datasets.DatasetDict) else {"train": saved}
 
 
-def _read_files(name: DatasetName, folder: Path, asked: Wanted) -> Corpus:
+def _read_files(name: DatasetName, folder: Path, wanted: Wanted) -> Corpus:
     sources = files.find(folder)
-    if not sources and not asked.names:
+    if not sources and not wanted.names:
         there = listed(sorted(path.name for path in folder.iterdir()))
         raise BadInput(
             f"wanted files of data in {str(folder)!r}, which has {there or 'none'}; give a folder of files that are "
             f"named by split (train..., validation..., test...) and format ({', '.join(files.FORMS)}), or that of "
             "save_to_disk"
         )
-    roles, unused = files.assign(str(folder), sources, asked, root=folder, known=name.roles)
+    roles, unused = files.assign(str(folder), sources, wanted, root=folder, known=name.roles)
     for source in roles.values():
         files.require_whole(source)
     read = tables.read(roles)
@@ -173,7 +173,7 @@ def _read_files(name: DatasetName, folder: Path, asked: Wanted) -> Corpus:
                 f"wanted the rows of one split in {source.title} of {str(folder)!r}, its column {column!r} says train, "
                 "test and so on for each row; write a file for each of its values"
             )
-    return replace(read, path=str(folder), unused=unused, share=asked.share)
+    return replace(read, path=str(folder), unused=unused, share=wanted.share)
 
 
 def _read_hub(name: DatasetName, what: str) -> dict[str, Any]:
