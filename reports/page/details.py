@@ -28,11 +28,8 @@ SECTIONS: tuple[str, ...] = (
     "mix",
     "weights",
     "classes",
-    "errors",
-    "search",
     "importances",
     "measures",
-    "trials",
 )
 """Modules of `reports.sections`, as they are read; a study's own stand first."""
 
