@@ -7,7 +7,7 @@
     evidence  claims and their statistics; all that pages rest on, computed once
     plots     tidy frames -> figures
     sections  one file per section of details.md: its tables and figures
-    page      report.md and details.md; the cover over several folders; the index of a results root
+    page      report.md and details.md; the cover over several folders
     write     puts it on disk: report.md, details.md, claims.json, contrasts.json, figures/
 
 Each package imports those above it in this list alone. Nothing here imports torch, ray, transformers, mlflow or
@@ -40,8 +40,7 @@ def check() -> None:
         from reports.write import images
 
         with style.own_style():
-            figure = style.new_figure(1.0)
-            figure.add_subplot().set_title("word")
+            figure, _ = style.single(1.0, "word", "word")
         images(figure)
     except Exception as error:  # of many kinds: matplotlib reads files and fonts of the user's
         why = f"{type(error).__name__}: {' '.join(str(error).split())[:300]}"

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from adalayers.comparisons import Change, Comparison, PlannedArm
-from adalayers.results.study_file import RequestRecord
+from adalayers.results.study_file import RequestRecord, StudyFile
 from reports import words
 from reports.evidence.holm import BETTER, OPEN, SAME, TIE, WORSE
 from reports.reading import factors
@@ -31,6 +31,14 @@ VERDICTS = {BETTER: BETTER, WORSE: WORSE, SAME: "no difference", OPEN: "open", T
 """A verdict -> what tables and figures call it."""
 
 
+def title(study: StudyFile) -> str:
+    """Return the title of a study's page: "Layers taken away: minilm on conll2003"."""
+    backbone, dataset = study.environment.backbone.name, study.environment.dataset.name
+    where = f"{backbone} on {dataset}" if backbone and dataset else study.name
+    label = f" ({study.request.label})" if study.request.label else ""
+    return f"{study.request.title or study.study.replace('_', ' ')}: {where}{label}"
+
+
 def arm(name: str, request: RequestRecord) -> str:
     """Return what an arm is called: its settings in symbols, and the mix in words."""
     own = next((planned for planned in request.arms if planned.name == name), PlannedArm(name))
@@ -40,12 +48,11 @@ def arm(name: str, request: RequestRecord) -> str:
     pieces: list[str] = []
     plain = False
     for token in name.replace("uniform mix", "uniform").split(" "):
-        key, equals, value = token.partition("=")
-        if equals and key.isidentifier() and value:
-            if key in fixed and len(name.split(" ")) > 1:
-                continue
-            piece = _layer(value, own) if key == "layer" else setting(key, factors.level(value), request)
-            pieces, plain = [*pieces, piece], False
+        key, _, value = token.partition("=")
+        if key.isidentifier() and value:
+            if key not in fixed or " " not in name:
+                piece = _layer(value, own) if key == "layer" else setting(key, factors.level(value), request)
+                pieces, plain = [*pieces, piece], False
         elif plain:
             pieces[-1] += f" {_word(token, own)}"
         else:

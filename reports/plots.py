@@ -102,11 +102,6 @@ def plain_text(text: object) -> str:
     return (clean if len(clean) <= LONGEST else clean[: LONGEST - 1] + "…").replace("$", r"\$")
 
 
-def new_figure(height: float) -> Figure:
-    """Return an empty figure of `WIDTH` x `height` inches that lays itself out."""
-    return Figure(figsize=(WIDTH, height), layout="constrained")
-
-
 def panels(
     titles: Sequence[str], height: float, *, x: str = "", y: str = "", most: int = 3, share: bool = True
 ) -> tuple[Figure, list[Axes]]:
@@ -121,7 +116,7 @@ def panels(
     """
     across = max(1, min(len(titles), most))
     down = math.ceil(len(titles) / across)
-    figure = new_figure(0.4 + height * max(1, down))
+    figure = Figure(figsize=(WIDTH, 0.4 + height * max(1, down)), layout="constrained")
     grid = figure.subplots(down, across, sharex=share, sharey=share, squeeze=False)
     for spare in grid.flat[len(titles) :]:
         spare.set_axis_off()
@@ -334,11 +329,6 @@ def heatmap(
     name_ticks(axes, (str(name).replace(" ", "\n") for name in frame.columns), axis="x")
     name_ticks(axes, frame.index, axis="y")
     axes.grid(visible=False)
-
-
-def colour_bar(figure: Figure, shown: Sequence[Axes], label: str) -> None:
-    """Say what the shades of heat maps are."""
-    figure.colorbar(shown[0].images[0], ax=list(shown)).set_label(_wrapped(label, 30))
 
 
 def front(frame: pd.DataFrame, axes: Axes, *, looks: Looks | None = None) -> None:

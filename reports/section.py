@@ -1,4 +1,4 @@
-"""One section of a study's details: its tables and figures, and their cells: an arm, a mean with its interval."""
+"""What pages are made of: sections of tables and figures, and their cells: an arm, a mean with its interval."""
 
 from __future__ import annotations
 
@@ -56,6 +56,14 @@ class Section:
     tables: Sequence[Table] = ()
     figures: Mapping[str, Figure] = field(default_factory=dict)
     alt: str = ""
+
+
+@dataclass(frozen=True)
+class Page:
+    """A page as Markdown, with links relative to its folder, and the figures that it shows, by name."""
+
+    text: str
+    figures: Mapping[str, Figure]
 
 
 def named(name: object) -> str:

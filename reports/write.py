@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import io
-import os
 import re
 from collections.abc import Iterable
 from pathlib import Path
@@ -17,18 +16,20 @@ from adalayers.errors import BadInput
 from adalayers.results.files import CLAIMS, REPORT
 from adalayers.storage.folder import Folder
 from reports import plots as style
-from reports.evidence.across import Case
+from reports.evidence.across import Case, across
 from reports.evidence.evidence import Evidence
-from reports.page.cover import Cover
-from reports.page.details import Details
+from reports.page.cover import cover
+from reports.page.details import details
 from reports.page.html import as_html
-from reports.page.study_page import StudyPage
+from reports.page.study_page import study_page
 from reports.reading.load import load
 from reports.section import DETAILS, FIGURES
 
 CONTRASTS = "contrasts.json"
 HTML = "report.html"
 DPI = 110
+ASIDE = re.compile(r"\.\d{8}-\d{6}$")
+"""How `--fresh` renames the study it sets aside, of which nothing is claimed across cases: by the time."""
 DECIMALS = re.compile(rb"(\d\.\d\d)\d+")
 """Of a coordinate in an SVG, in points: two decimals are more than anyone sees."""
 
@@ -46,12 +47,12 @@ def build(folder: Folder | str | Path) -> Evidence:
     """
     directory = _folder(folder)
     evidence = Evidence(load(directory))
-    page, details = StudyPage(evidence), Details(evidence)
-    for name, figure in {**details.figures, **page.figures}.items():
+    page, rest = study_page(evidence), details(evidence)
+    for name, figure in {**rest.figures, **page.figures}.items():
         _write_figure(directory, name, figure)
     write_claims(directory, evidence)
     # Last, so that a page never points at figures or claims that are not there.
-    for name, text in {DETAILS: details.text(page.title), REPORT: page.text()}.items():
+    for name, text in {DETAILS: rest.text, REPORT: page.text}.items():
         directory.write_bytes(name, text.encode(errors="replace"))  # JSON may hold half a character
     return evidence
 
@@ -75,23 +76,22 @@ def write_cover(
 ) -> str:
     """Write `<study_root>/report.md`, its figure and the claims across cases; returns the page's path (or URI).
 
-    A folder that cannot be read is named on the page. What is in `built` is not computed again.
+    The folders lie in it. A folder that cannot be read is named on the page. What is in `built` is not computed again.
     """
     root = _folder(study_root)
-    cases, problems = _cases(root, folders, built)
+    cases, problems = _cases(folders, built)
     study = cases[0].study if cases else None
     title = study.request.title or study.study if study else root.name
-    cover = Cover(title, cases, problems)
-    for name, figure in cover.figures.items():
+    result = across(case for case in cases if not ASIDE.search(case.link))
+    page = cover(title, cases, result, problems)
+    for name, figure in page.figures.items():
         _write_figure(root, name, figure)
-    root.write_json(CLAIMS, [claim.as_json() for claim in cover.result.claims])
-    root.write_bytes(REPORT, cover.text().encode(errors="replace"))
+    root.write_json(CLAIMS, [claim.as_json() for claim in result.claims])
+    root.write_bytes(REPORT, page.text.encode(errors="replace"))
     return f"{root.uri}/{REPORT}"
 
 
-def _cases(
-    root: Folder, folders: Iterable[Folder | str | Path], built: Iterable[Evidence]
-) -> tuple[list[Case], list[str]]:
+def _cases(folders: Iterable[Folder | str | Path], built: Iterable[Evidence]) -> tuple[list[Case], list[str]]:
     """Return what a cover shows, and why folders are not on it."""
     by_uri = {evidence.loaded.folder.uri: evidence for evidence in built}
     cases, problems = [], []
@@ -99,7 +99,7 @@ def _cases(
         directory = _folder(folder)
         try:
             evidence = by_uri.get(directory.uri) or Evidence(load(directory))
-            cases.append(Case(_link(root, directory), evidence))
+            cases.append(Case(directory.name, evidence))
         except BadInput as error:
             problems.append(str(error).splitlines()[0])
     return cases, problems
@@ -107,13 +107,6 @@ def _cases(
 
 def _folder(folder: Folder | str | Path) -> Folder:
     return folder if isinstance(folder, Folder) else Folder(folder)
-
-
-def _link(root: Folder, directory: Folder) -> str:
-    """Return the way from the cover to a folder: relative, unless they are in different stores."""
-    if root.is_local and directory.is_local:
-        return Path(os.path.relpath(directory.uri, root.uri)).as_posix()
-    return directory.uri.removeprefix(f"{root.uri}/")
 
 
 def write_claims(directory: Folder, evidence: Evidence) -> None:

@@ -26,7 +26,6 @@ from reports.reading.load import Loaded
 from reports.reading.space import Domain, domains
 from reports.tables import arms as tables
 from reports.tables import convergence, costs, importances, mix, rates
-from reports.tables import errors as predicted
 from reports.tables.convergence import BestSoFar
 from reports.words import SPLITS, AxisLabel, label
 
@@ -111,7 +110,7 @@ class Evidence:
         """
         rows, predictions = tables.confirmed(self.trials), self.loaded.predictions
         ranks = isinstance(metric(self.request.metric), RankMetric)
-        alike = [] if ranks else predicted.one_answer(predictions, list(rows["trial_id"]), self.split)
+        alike = [] if ranks else tables.one_answer(predictions, list(rows["trial_id"]), self.split)
         nothing = rows["trial_id"].isin(alike)
         if (limits := bounds(self.request.metric)) is not None and limits[1] > 0:
             nothing |= numbers(rows, f"{self.split}/{self.request.metric}") == 0

@@ -2,11 +2,7 @@
 
 from __future__ import annotations
 
-import dataclasses
-import re
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
-from functools import cached_property
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 import pandas as pd
@@ -17,15 +13,14 @@ from adalayers.results.interim_analyses import EXTENSIONS, PLANNED
 from adalayers.results.measures import measured
 from adalayers.results.study_file import StudyFile
 from reports import names
-from reports.evidence.across import DIFFERENCE, MEAN, SCORE, Across, Case, across
+from reports.evidence.across import DIFFERENCE, MEAN, SCORE, Across, Case
 from reports.page.finding import finding, share_of_the_way
 from reports.plots import legend, looks_of, panels, points, single, styled
 from reports.reading.frames import records
 from reports.render import render
+from reports.section import Page
 from reports.words import short
 
-ASIDE = re.compile(r"\.\d{8}-\d{6}$")
-"""How `--fresh` renames the study it sets aside: by the time."""
 MIN_CASES = 5
 """Fewest cases of a rank correlation: four in a perfect order still have a p value of 0.08."""
 TITLES = {
@@ -35,114 +30,81 @@ TITLES = {
 }
 
 
-@dataclass(frozen=True)
-class Cover:
-    """The page.
+def cover(title: str, cases: Sequence[Case], result: Across, problems: Sequence[str]) -> Page:
+    """Return the page.
 
-    Attributes:
+    Args:
         title: Of the study.
         cases: What is on it, in order; links lead from the page to their folders.
+        result: What can be claimed across the cases.
         problems: Names folders that could not be read.
     """
+    questions = dict.fromkeys(case.request.question for case in cases)
+    arms = dict.fromkeys(
+        (arm, names.arm(arm, case.request)) for case in cases for arm in case.evidence.arms["arm"]
+    )
+    nothing = [case for case in result.cases if case.request.control in case.evidence.learned_nothing]
+    far = distances(cases, result)
+    drawn = {"distances": draw_distances(far), "layer_profiles": draw_profiles(cases)}
+    figures = {name: figure for name, figure in drawn.items() if figure is not None}
+    text = render(
+        "cover.md.j2",
+        title=title.replace("_", " "),
+        questions=[question for question in questions if question],
+        entries=[(case, state(case.study), finding(case.evidence)) for case in cases],
+        arms=[(name, [case.evidence.row_of(arm) for case in cases]) for arm, name in arms],
+        nothing=[case.name for case in nothing],
+        told=list(_told(result)),
+        left_out=result.left_out,
+        distances=records(far),
+        correlations=correlations(far),
+        figures=list(figures),
+        problems=problems,
+        error=100 * (PLANNED + EXTENSIONS) * (len(result.cases) + 1),
+    )
+    return Page(text, figures)
 
-    title: str
-    cases: Sequence[Case]
-    problems: Sequence[str]
 
-    @cached_property
-    def result(self) -> Across:
-        """What can be claimed across the cases, those that `--fresh` set aside left out."""
-        return across(case for case in self.cases if not ASIDE.search(case.link))
-
-    @cached_property
-    def distances(self) -> pd.DataFrame:
-        """The distances of the cases that were run alike, of a backbone and a dataset once."""
-        known = ((*case.trained_on, case.name) for case in reversed(self.result.cases))
-        own = {(backbone, data or name): name for backbone, data, name in known}.values()
-        return distances([case for case in self.cases if case.name in own])
-
-    @cached_property
-    def figures(self) -> Mapping[str, Figure]:
-        """The figures: file name without ending -> figure."""
-        drawn = {
-            "distances": draw_distances(self.distances) if len(self.distances) else None,
-            "layer_profiles": draw_profiles(self.cases),
-        }
-        return {name: figure for name, figure in drawn.items() if figure is not None}
-
-    def text(self) -> str:
-        """Return the page as Markdown."""
-        questions = dict.fromkeys(case.request.question for case in self.cases)
-        arms = dict.fromkeys(
-            (arm, names.arm(arm, case.request)) for case in self.cases for arm in case.evidence.arms["arm"]
-        )
-        return render(
-            "cover.md.j2",
-            title=self.title.replace("_", " "),
-            questions=[question for question in questions if question],
-            entries=[(case, state(case.study), finding(case.evidence)) for case in self.cases],
-            arms=[(name, [case.evidence.row_of(arm) for case in self.cases]) for arm, name in arms],
-            nothing=[
-                case.name
-                for case in self.result.cases
-                if case.request.control in case.evidence.learned_nothing
-            ],
-            told=list(self._told()),
-            left_out=self.result.left_out,
-            distances=records(self.distances),
-            correlations=correlations(self.distances) if len(self.distances) else [],
-            figures=list(self.figures),
-            problems=self.problems,
-            error=100 * (PLANNED + EXTENSIONS) * (len(self.result.cases) + 1),
-        )
-
-    def _told(self) -> Iterator[Mapping[str, Any]]:
-        """Yield each comparison: its kind, what is compared, of which cases, the claim and its verdict."""
-        requests = {case.name: case.request for case in self.result.cases}
-        for what, title in TITLES.items():
-            for claim in (claim for claim in self.result.claims if claim.what == what):
-                name = names.compared(claim, requests[claim.cases[0]])
-                if what == SCORE:
-                    name = names.arm(claim.arm, requests[claim.case])
-                kind = f"{title} ({short(claim.metric)})"
-                about = {"cases": claim.cases, "claim": claim, "words": names.VERDICTS[claim.told]}
-                yield {"kind": kind, "name": name, **about}
+def _told(result: Across) -> Iterator[Mapping[str, Any]]:
+    """Yield each comparison: its kind, what is compared, of which cases, the claim and its verdict."""
+    requests = {case.name: case.request for case in result.cases}
+    for claim in sorted(result.claims, key=lambda claim: [*TITLES].index(claim.what)):
+        if claim.what == SCORE:
+            name = names.arm(claim.arm, requests[claim.case])
+        else:
+            name = names.compared(claim, requests[claim.cases[0]])
+        about = {"cases": claim.cases, "claim": claim, "words": names.VERDICTS[claim.told]}
+        yield {"kind": f"{TITLES[claim.what]} ({short(claim.metric)})", "name": name, **about}
 
 
 def state(study: StudyFile) -> str:
     """Return how a study ended, and what makes it less than a finished one."""
-    remarks = [study.runs.state or "state not stated"]
-    remarks += ["smoke run"] if study.runs.smoke else []
-    remarks += ["uncommitted changes"] if study.environment.git.dirty else []
-    return ", ".join(remarks)
+    smoke = "smoke run" if study.runs.smoke else ""
+    dirty = "uncommitted changes" if study.environment.git.dirty else ""
+    return ", ".join(filter(None, [study.runs.state or "state not stated", smoke, dirty]))
 
 
-def distances(cases: Sequence[Case]) -> pd.DataFrame:
-    """Return how far each case's data lies from the reference, and how well it is learned.
+def distances(cases: Iterable[Case], result: Across) -> pd.DataFrame:
+    """Return how far the data of the cases that were run alike lies from the reference, and how well it is learned.
 
-    A row per case and measure of a distance: series (the case), backbone, reference, the fields of `Measured`, but
-    `over` for its interval, x (the distance beyond what there is where there is nothing to find), and mean, low, high,
-    n: how much of the way from the trivial model's score to a perfect one its control goes, one scale for all metrics.
+    A row per case and measure of a distance, of a backbone and a dataset once: series (the case), backbone, reference,
+    measure, its title, x (the distance beyond what there is where there is nothing to find), and mean, low, high, n:
+    how much of the way from the trivial model's score to a perfect one its control goes, one scale for all metrics.
     """
+    known = ((*case.trained_on, case.name) for case in reversed(result.cases))
+    once = {(backbone, data or name): name for backbone, data, name in known}.values()
     rows = []
-    for case in cases:
-        evidence = case.evidence
-        environment, metric = evidence.environment, evidence.request.metric
-        trivial, score = (
-            environment.dataset.baseline.get(evidence.split),
-            evidence.row_of(evidence.request.control),
-        )
-        reached = {
-            end: None if score is None else share_of_the_way(score[end], trivial, metric)
-            for end in ("mean", "low", "high")
-        }
-        about = {"series": case.name, "backbone": environment.backbone.name, "n": score["n"] if score else 0}
-        about["reference"] = evidence.request.own.get("reference_dataset")
-        for measure in measured(evidence.loaded.folder).values():
-            if measure.distance:
-                own = dataclasses.asdict(measure) | {"over": (measure.low, measure.high), "of": measure.n}
-                rows.append({**own, **about, **reached, "x": measure.beyond})
-    return pd.DataFrame(rows)
+    for evidence, name in ((case.evidence, case.name) for case in cases if case.name in once):
+        request, environment = evidence.request, evidence.environment
+        trivial, score = environment.dataset.baseline.get(evidence.split), evidence.row_of(request.control)
+        if score is None:
+            continue
+        reached = [share_of_the_way(score[end], trivial, request.metric) for end in ("mean", "low", "high")]
+        about = [name, environment.backbone.name, request.own.get("reference_dataset"), *reached, score["n"]]
+        measures = measured(evidence.loaded.folder).values()
+        rows += [[*about, own, own.title, own.beyond] for own in measures if own.distance]
+    columns = ["series", "backbone", "reference", "mean", "low", "high", "n", "measure", "title", "x"]
+    return pd.DataFrame(rows, columns=columns)
 
 
 def correlations(rows: pd.DataFrame) -> list[dict[str, Any]]:
@@ -170,7 +132,7 @@ def draw_distances(rows: pd.DataFrame) -> Figure | None:
     if rows.empty:
         return None
     looks = looks_of(rows["series"])
-    groups = rows.assign(title=rows["title"] + ", above its baseline (" + rows["unit"] + ")")
+    groups = rows.assign(title=[f"{own.title}, above its baseline ({own.unit})" for own in rows["measure"]])
     titles = list(dict.fromkeys(groups["title"]))
     figure, shown = panels(titles, 3.0, y="share of the gap closed, 0: a trivial model", share=False)
     for axes, title in zip(shown, titles, strict=True):

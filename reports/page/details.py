@@ -3,17 +3,14 @@
 from __future__ import annotations
 
 import importlib
-import itertools
-from dataclasses import dataclass
-from functools import cached_property
-
-from matplotlib.figure import Figure
+from collections.abc import Sequence
 
 from reports.evidence.evidence import Evidence, once
+from reports.names import title
 from reports.page.limits import limits
 from reports.plots import styled
 from reports.render import render
-from reports.section import Section
+from reports.section import Page, Section
 
 SECTIONS: tuple[str, ...] = (
     "setup",
@@ -28,45 +25,21 @@ SECTIONS: tuple[str, ...] = (
     "mix",
     "weights",
     "classes",
-    "errors",
-    "search",
     "importances",
     "measures",
-    "trials",
 )
 """Modules of `reports.sections`, as they are read; a study's own stand first."""
 
 
-@dataclass(frozen=True)
-class Details:
-    """The page; names: of its sections."""
-
-    evidence: Evidence
-    names: tuple[str, ...] = SECTIONS
-
-    @cached_property
-    def shown(self) -> list[Section]:
-        """The sections that apply to this study, its own first."""
-        own = [name for name in self.evidence.request.parts if name in self.names]
-        shown = [section_of(self.evidence, name) for name in dict.fromkeys((*own, *self.names))]
-        return [section for section in shown if section is not None]
-
-    @property
-    def figures(self) -> dict[str, Figure]:
-        return {name: figure for section in self.shown for name, figure in section.figures.items()}
-
-    def text(self, title: str) -> str:
-        """Return the page as Markdown, with links relative to the results folder."""
-        chapters = [
-            (head, list(own)) for head, own in itertools.groupby(self.shown, lambda shown: shown.title)
-        ]
-        return render(
-            "details.md.j2",
-            title=title,
-            chapters=chapters,
-            limits=limits(self.evidence),
-            problems=self.evidence.loaded.problems,
-        )
+def details(evidence: Evidence, names: Sequence[str] = SECTIONS) -> Page:
+    """Return the page of those of these sections that apply to a study, its own first."""
+    own = [name for name in evidence.request.parts if name in names]
+    shown = [section_of(evidence, name) for name in dict.fromkeys((*own, *names))]
+    sections = [section for section in shown if section is not None]
+    text = render(
+        "details.md.j2", title=title(evidence.loaded.study), sections=sections, limits=limits(evidence)
+    )
+    return Page(text, {name: figure for section in sections for name, figure in section.figures.items()})
 
 
 @styled

@@ -33,10 +33,10 @@ ALL = 0.9
 """Share of the confirmed trials whose best epoch is the last one allowed, from which on all are under-trained."""
 UNIFORM_SHARE = 0.995
 """Share of the uniform mix's entropy from which on a mix has stayed uniform."""
-GOES_WITH = 0.6
-"""Size of a rank correlation over the cells from which on scores are said to go with the entropy of the mix."""
 GROUPS = {"single": "single layer"}
 """Role -> what an arm of it is called."""
+GOES_WITH = 0.6
+"""Size of a rank correlation over the cells from which on scores are said to go with the entropy of the mix."""
 
 
 @dataclass(frozen=True)
@@ -50,7 +50,6 @@ class Found:
         verdict: `BETTER`, `WORSE`, `SAME`, `TIE` or `OPEN`.
         scores: Mean scores of its two sides, over the seeds that all arms share.
         group: What the arm is the best of, on validation ("single layer"); "" for an arm that is named.
-        place: In the order in which comparisons were planned.
     """
 
     claim: Claim
@@ -59,22 +58,10 @@ class Found:
     verdict: str
     scores: tuple[float, float] | None = None
     group: str = ""
-    place: int = 0
 
     @property
     def size(self) -> float:
         return abs(self.claim.difference or 0.0)
-
-
-@dataclass(frozen=True)
-class Whole:
-    """A factor, or two that may depend on each other; verdict: whether they matter, None where nothing says."""
-
-    name: str
-    symbols: str
-    verdict: str | None
-    p_value: float
-    of_two: bool
 
 
 @dataclass(frozen=True)
@@ -84,13 +71,14 @@ class Finding:
     Attributes:
         score: What scores are called: "test entity F1".
         control: The arm that others are compared with, in words.
-        pairs: The most seeds that two arms share; compared: whether anything was planned to be compared.
+        pairs: The most seeds that two arms share.
         delta: The smallest difference of interest.
         floor, under_trained, nothing: What comes before all else: scores at the floor; (share, epochs) of trials whose
             best epoch is the last; arms that learned nothing, in words.
         uniform: Whether the mix that the control learns stayed uniform.
         headline: What the study is about: the comparisons that it names.
-        wholes: Factors as wholes, of a complete factorial.
+        wholes: Factors as wholes, of a complete factorial, and those of which two may depend on each other (of_two):
+            name, symbols, verdict (None where nothing says), p_value.
         factors: The levels of factors that are compared, by factor.
         rest: Other planned comparisons of arms.
         with_entropy: Rank correlation, over the cells, of the score with the entropy of the mix, where it is large.
@@ -102,7 +90,6 @@ class Finding:
     score: str
     control: str
     pairs: int
-    compared: bool
     delta: float | None
     floor: Mapping[str, Any] | None
     under_trained: tuple[float, int] | None
@@ -110,7 +97,7 @@ class Finding:
     arms: int
     uniform: bool
     headline: tuple[Found, ...]
-    wholes: tuple[Whole, ...]
+    wholes: tuple[Mapping[str, Any], ...]
     factors: dict[str, tuple[Found, ...]]
     rest: tuple[Found, ...]
     with_entropy: float | None = None
@@ -130,7 +117,7 @@ class Finding:
     @property
     def some_matters(self) -> bool:
         """Whether some factor matters as a whole."""
-        return any(effect.verdict == MATTERS for effect in self.wholes)
+        return any(effect["verdict"] == MATTERS for effect in self.wholes)
 
     @property
     def factors_differ(self) -> bool:
@@ -158,12 +145,13 @@ class Finding:
     def phrases(self, founds: Sequence[Found]) -> list[str]:
         """Return what comparisons are called, the levels of a factor that share a reference in one phrase."""
         groups: dict[object, list[Found]] = {}
-        for place, found in enumerate(founds):
+        for found in founds:
             change = found.claim.changes[0] if len(found.claim.changes) == 1 and not found.reference else None
-            groups.setdefault((change.factor, str(change.reference)) if change else place, []).append(found)
+            key = (change.factor, str(change.reference)) if change else found.claim.key
+            groups.setdefault(key, []).append(found)
         phrases = []
         for own in groups.values():
-            own.sort(key=lambda found: found.place)
+            own.sort(key=self.all.index)  # as planned
             changes = [found.claim.changes[0] for found in own] if len(own) > 1 else []
             against = "" if own[0].reference in ("", self.control) else f" against {own[0].reference}"
             phrases.append(names.alternatives(changes, self.request) if changes else own[0].name + against)
@@ -187,7 +175,6 @@ def finding(evidence: Evidence) -> Finding:
         score=f"{evidence.split_name} {words.short(request.metric)}",
         control=names.arm(request.control, request),
         pairs=max((claim.n for claim in planned), default=0),
-        compared=bool(planned),
         delta=request.smallest_effect,
         floor=floor(evidence),
         under_trained=under_trained(evidence),
@@ -205,12 +192,12 @@ def finding(evidence: Evidence) -> Finding:
 
 
 def found_of(claim: Claim, evidence: Evidence, group: str = "") -> Found:
-    request, place = evidence.request, evidence.claims.index(claim)
-    arms, scores = names.sides(claim, request), evidence.sides_of(claim)
-    name, reference = (
-        map(names.arm, arms, [request, request]) if arms else (names.compared(claim, request), "")
-    )
-    return Found(claim, name, reference, claim.told, scores, group, place)
+    request, scores = evidence.request, evidence.sides_of(claim)
+    if arms := names.sides(claim, request):
+        name, reference = (names.arm(arm, request) for arm in arms)
+    else:
+        name, reference = names.compared(claim, request), ""
+    return Found(claim, name, reference, claim.told, scores, group)
 
 
 def _headline(evidence: Evidence, claims: Sequence[Claim]) -> list[Found]:
@@ -229,13 +216,14 @@ def _headline(evidence: Evidence, claims: Sequence[Claim]) -> list[Found]:
     return [found_of(by_arm[arm], evidence, group) for arm, group in best]
 
 
-def _wholes(evidence: Evidence) -> Iterable[Whole]:
+def _wholes(evidence: Evidence) -> Iterable[Mapping[str, Any]]:
     request = evidence.request
     for effect in evidence.omnibus:
         symbols = " and ".join(names.symbol(name, request) for name in effect.factors)
-        several, meaning = len(effect.factors) > 1, known(effect.factors[0], request.factors).meaning
-        name = symbols if several or not meaning else f"{symbols} ({meaning})"
-        yield Whole(name, symbols, effect.verdict, effect.p_value or 0.0, several)
+        of_two, meaning = len(effect.factors) > 1, known(effect.factors[0], request.factors).meaning
+        name = symbols if of_two or not meaning else f"{symbols} ({meaning})"
+        told = {"verdict": effect.verdict, "p_value": effect.p_value or 0.0, "of_two": of_two}
+        yield {"name": name, "symbols": symbols, **told}
 
 
 def _halves(evidence: Evidence) -> Sequence[tuple[str, Mapping[str, float]]]:

@@ -102,7 +102,7 @@ def power(evidence: Evidence) -> Rows | None:
     """Seeds are few for what is open."""
     undecided = [claim for claim in evidence.planned if not (claim.decided or claim.withheld)]
     spreads = [claim.sd for claim in undecided if claim.sd]
-    if not undecided or not spreads:
+    if not spreads:
         return None
     middle = sorted(undecided, key=lambda claim: claim.n)[(len(undecided) - 1) // 2]
     if not middle.level or middle.n < FIRST:

@@ -38,7 +38,6 @@ class Next:
         seeds: How many of each arm it plans.
         open, within, coarse: Comparisons that are open, that those seeds find the smallest effect in, that
             take more examples.
-        effect: The smallest effect of interest.
         search: The search that can say which hyperparameters matter, where the study asks and cannot; "" else.
         searched: How many of its trials were trained to the end; needed: how many that takes.
     """
@@ -50,49 +49,47 @@ class Next:
     open: int = 0
     within: int = 0
     coarse: int = 0
-    effect: float | None = None
     search: str = ""
     searched: int = 0
     needed: int = IMPORTANCES_NAMED_FROM
 
 
 def next_run(evidence: Evidence) -> Next:
-    request, runs, command = evidence.request, evidence.loaded.study.runs, evidence.request.command
+    command = evidence.request.command
     if not command:
         return Next("none")
-    if runs.state != "finished":
+    if evidence.loaded.study.runs.state != "finished":
         return Next("unfinished", command)
     search, searched = _search(evidence, command)
-    told = Next("none", effect=request.smallest_effect, search=search, searched=searched)
+    return replace(_to_decide(evidence, command), search=search, searched=searched)
+
+
+def _to_decide(evidence: Evidence, command: str) -> Next:
+    """Return what would decide what is open."""
+    request, claims = evidence.request, evidence.planned
     if late := under_trained(evidence):
         longer = changed(command, epochs=str(4 * late[1]), label="longer")
         minutes = _minutes(evidence, request.seeds, new=True)
-        return replace(told, kind="longer", command=longer, minutes=minutes and 4 * minutes)
-    claims = evidence.planned
+        return Next("longer", longer, minutes and 4 * minutes)
     open_ = [claim for claim in claims if not claim.decided]
     if not open_:
         witness = changed(command, seed=str(request.seed + OTHER_SEEDS), label="again")
         most = max((claim.n for claim in claims), default=0)
-        return replace(
-            told, kind="decided", command=witness, minutes=_minutes(evidence, most, new=True), seeds=most
-        )
+        return Next("decided", witness, _minutes(evidence, most, new=True))
     paired = [claim for claim in open_ if claim.n and not claim.withheld]
     if not paired:
-        return replace(told, kind="waits", command=command, open=len(open_))
+        return Next("waits", command)
     if max(claim.n for claim in paired) < FIRST:
-        six = changed(command, seeds=str(FIRST))
-        minutes = _minutes(evidence, FIRST)
-        return replace(told, kind="six", command=six, minutes=minutes, seeds=FIRST, open=len(paired))
+        return Next("six", changed(command, seeds=str(FIRST)), _minutes(evidence, FIRST))
     coarse = too_coarse(evidence)
     fine = [claim for claim in paired if claim.key not in coarse]
-    told = replace(told, open=len(paired), coarse=len(paired) - len(fine))
+    told = Next("examples", open=len(paired), coarse=len(paired) - len(fine))
     if not fine:
-        return replace(told, kind="examples")
+        return told
     seeds, within = _seeds(fine, evidence)
     if seeds is None:
         return replace(told, kind="too many", seeds=MOST_SEEDS)
-    more = changed(command, "--until-decided", seeds=str(seeds))
-    minutes = _minutes(evidence, seeds)
+    more, minutes = changed(command, "--until-decided", seeds=str(seeds)), _minutes(evidence, seeds)
     return replace(told, kind="seeds", command=more, minutes=minutes, seeds=seeds, within=within)
 
 
@@ -117,11 +114,7 @@ def _minutes(evidence: Evidence, seeds: int, *, new: bool = False) -> float | No
 
 def _seeds(claims: list[Claim], evidence: Evidence) -> tuple[int | None, int]:
     """Return the seeds that most of what is open needs, and how much that is; None: over `MOST_SEEDS`."""
-    planned, effect, spread = (
-        max(evidence.request.seeds, 1),
-        evidence.request.smallest_effect,
-        evidence.spread,
-    )
+    planned, effect, spread = evidence.request.seeds, evidence.request.smallest_effect, evidence.spread
     if spread is None or not effect:
         return max(10, 2 * planned), len(claims)
     needed = []

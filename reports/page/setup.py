@@ -19,19 +19,8 @@ EXPLAINED = 4
 """Most arms whose configuration is told; of more, all are in the details."""
 METHOD, NOTES = 60, 48
 """Most words of the study's paragraphs on its method, and of its notes: what is longer is told whole in the details."""
-BY_NAME = (
-    "uniform",
-    "last",
-    "single",
-    "untrained",
-    "core",
-    "control",
-    "mix",
-    "component",
-    "adapters",
-    "tuned",
-)
-"""Roles of arms whose name, or the study's own words, say what they are."""
+UNSAID = ("", "published", "best", "changed", "floor", "frozen", "fine-tuned", "first-token", "twin")
+"""Roles of arms whose name does not say what they are."""
 
 
 def setup(evidence: Evidence) -> Mapping[str, Any]:
@@ -41,7 +30,7 @@ def setup(evidence: Evidence) -> Mapping[str, Any]:
     explained = [
         arm
         for arm in request.arms
-        if arm.role not in BY_NAME and arm.name != request.control and "=" not in arm.name and not arm.words
+        if arm.role in UNSAID and arm.name != request.control and "=" not in arm.name and not arm.words
     ]
     dropped: dict[str, list[str]] = {}
     for arm in request.dropped_arms:

@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
-from dataclasses import dataclass
-from functools import cached_property
 
 from matplotlib.figure import Figure
 
 from reports.evidence.evidence import Evidence
+from reports.names import title
 from reports.page.details import SECTIONS, section_of
 from reports.page.finding import finding
 from reports.page.limits import limits
@@ -18,6 +16,7 @@ from reports.page.scores import scores
 from reports.page.setup import setup
 from reports.reading.frames import numbers
 from reports.render import render
+from reports.section import Page
 from reports.tables.arms import confirmed
 
 FOREST = "quality"
@@ -26,62 +25,36 @@ LIMITS, WORDS = 4, 450
 """Most limits on the page, and words outside tables and the next command above which it names fewer of them."""
 
 
-@dataclass(frozen=True)
-class StudyPage:
-    """The page of one study."""
+def study_page(evidence: Evidence) -> Page:
+    """Return the page of one study, and its figure."""
+    study, found, lead = evidence.loaded.study, finding(evidence), _lead(evidence)
+    said = {
+        "title": title(study),
+        "runs": study.runs,
+        "dirty": study.environment.git.dirty,
+        "finding": found,
+        "own_draws": numbers(confirmed(evidence.trials), "draw").nunique() > 1,
+        "lead": lead and lead[:2],
+        "scores": scores(evidence, found.score),
+        "setup": setup(evidence),
+        "next": next_run(evidence),
+        "problems": evidence.loaded.problems,
+    }
+    text, rules = "", limits(evidence)
+    for most in range(LIMITS, 0, -1):
+        text = render("page.md.j2", limits=rules[:most], **said)
+        prose = re.sub(r"(?ms)^```.*?^```|^\|.*?$", "", text)
+        if len(prose.split()) <= WORDS:
+            break
+    return Page(text, {lead[0]: lead[2]} if lead else {})
 
-    evidence: Evidence
 
-    @property
-    def title(self) -> str:
-        study, environment = self.evidence.loaded.study, self.evidence.environment
-        backbone, dataset = environment.backbone.name, environment.dataset.name
-        where = f"{backbone} on {dataset}" if backbone and dataset else study.name
-        label = study.request.label
-        return f"{study.request.title or study.study.replace('_', ' ')}: {where}" + (
-            f" ({label})" if label else ""
-        )
-
-    @cached_property
-    def lead(self) -> tuple[str, str, Figure] | None:
-        """The figure of the page, with its name and its words: of the study's own section, else the forest."""
-        wanted = [name for name in self.evidence.request.parts if name in SECTIONS]
-        for name in (*wanted, FOREST):
-            shown = section_of(self.evidence, name)
-            if shown and shown.figures:
-                figure = next(iter(shown.figures))
-                return figure, shown.alt, shown.figures[figure]
-        return None
-
-    @property
-    def figures(self) -> Mapping[str, Figure]:
-        return {self.lead[0]: self.lead[2]} if self.lead else {}
-
-    def text(self) -> str:
-        """Return the page as Markdown, with links relative to the results folder."""
-        page = ""
-        for most in range(LIMITS, 0, -1):
-            page = self._text(most)
-            prose = re.sub(r"(?ms)^```.*?^```|^\|.*?$", "", page)
-            if len(prose.split()) <= WORDS:
-                break
-        return page
-
-    def _text(self, most: int) -> str:
-        evidence = self.evidence
-        study, found = evidence.loaded.study, finding(evidence)
-        return render(
-            "page.md.j2",
-            title=self.title,
-            runs=study.runs,
-            dirty=bool(study.environment.git.dirty),
-            finding=found,
-            own_draws=numbers(confirmed(evidence.trials), "draw").nunique() > 1,
-            lead=self.lead[:2] if self.lead else None,
-            scores=scores(evidence, found.score),
-            planned=len(found.all),
-            limits=limits(evidence)[:most],
-            setup=setup(evidence),
-            next=next_run(evidence),
-            problems=evidence.loaded.problems,
-        )
+def _lead(evidence: Evidence) -> tuple[str, str, Figure] | None:
+    """Return the name, the words and the figure of the study's own section that has one, else of the forest."""
+    wanted = [name for name in evidence.request.parts if name in SECTIONS]
+    for name in (*wanted, FOREST):
+        shown = section_of(evidence, name)
+        if shown and shown.figures:
+            figure = next(iter(shown.figures))
+            return figure, shown.alt, shown.figures[figure]
+    return None

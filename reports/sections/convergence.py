@@ -27,12 +27,11 @@ def section(evidence: Evidence) -> Section | None:
         "[earliest, latest]": lambda row: ends(row["low"], row["high"], 0),
         "n": "n",
         "censored": "censored",
-        "without history": "without_history",
     }
     caption = (
         "Step of convergence: first evaluation with 95% of a trial's own gain; censored: never above trivial."
     )
-    table = table_of(convergence(evidence.best_so_far, evidence.trials, evidence.request), heads, caption)
+    table = table_of(convergence(evidence.best_so_far, evidence.request), heads, caption)
     figures = {"learning_curves": draw(over_steps, evidence.request)}
     return Section(
         "Convergence", [table], figures, "Best validation score so far over training steps, by arm"

@@ -63,6 +63,6 @@ def draw(spans: pd.DataFrame) -> Figure:
         grid = grid.rename("{:.0f}".format, axis=1)
         texts = grid.map(lambda loss: "" if pd.isna(loss) or len(layers) > TEXTS else f"{loss:.0f}")
         plots.heatmap(grid, panel, texts=texts, low=0.0, high=high, fontsize=small)
-    plots.colour_bar(figure, axes, "loss (% of the whole model's score)")
+    figure.colorbar(axes[0].images[0], ax=axes).set_label("loss\n(% of the whole model's score)")
     plots.legend(figure, {}, "hatched: no such span, or no layer left")
     return figure

@@ -22,6 +22,9 @@ from reports.reading.frames import numbers, searched, texts
 KEYS = ("stage", "status", "arm", "seed", "trial_id")
 """What says which trial a row is."""
 
+ONE_ANSWER = 0.99
+"""Share of a split's examples with one and the same answer from which on a trial is said to give one answer."""
+
 LAYER_MIX = "layer-mix"
 """The fusion whose weights, entropy and live layers `trials.csv` and `history.parquet` hold as `mix/*`."""
 
@@ -32,16 +35,9 @@ def confirmed(trials: pd.DataFrame) -> pd.DataFrame:
     A diverged one has the score of the trivial model (`reading.load`): left out, the seeds that are left would be the
     easy ones.
     """
-    # Called dozens of times a page: with a handful of rows, pandas' own sorting takes ten times as long.
-    stages, statuses, names, seeds, ids = (trials[name].to_numpy(dtype=object) for name in KEYS)
-    first: dict[tuple[str, object], int] = {}
-    done = (stages == "confirm") & np.isin(statuses, ("completed", "diverged")) & (names != "")
-    for row in np.flatnonzero(done).tolist():
-        seed = None if pd.isna(seeds[row]) else seeds[row]
-        known = first.setdefault((names[row], seed), row)
-        if ids[row] < ids[known]:
-            first[names[row], seed] = row
-    return trials.iloc[sorted(first.values(), key=lambda row: ids[row])]
+    ended = (trials["stage"] == "confirm") & trials["status"].isin(["completed", "diverged"])
+    rows = trials[ended & (trials["arm"] != "")]
+    return rows.sort_values("trial_id", kind="stable").drop_duplicates(["arm", "seed"])
 
 
 def at_last_epoch(trials: pd.DataFrame, request: RequestRecord) -> pd.DataFrame:
@@ -93,11 +89,10 @@ def arms(trials: pd.DataFrame, request: RequestRecord) -> pd.DataFrame:
     """
     split = score_split(trials, request)
     scores, chosen = values(trials, f"{split}/{request.metric}"), values(trials, f"val/{request.metric}")
-    settings = _settings(trials, request)
     rows = []
     for arm in request.arms:
         row: dict[str, object] = {"arm": arm.name, "role": arm.role, "aliases": ", ".join(arm.aliases)}
-        row |= {**settings[arm.name], "split": split}
+        row |= {**_settings(trials, arm, request), "split": split}
         row |= summary(scores.get(arm.name, {}).values(), limits=bounds(request.metric))
         row |= summary(chosen.get(arm.name, {}).values(), "val_", bounds(request.metric))
         rows.append(row)
@@ -108,7 +103,7 @@ def arms(trials: pd.DataFrame, request: RequestRecord) -> pd.DataFrame:
 
 def learning_arms(trials: pd.DataFrame, request: RequestRecord) -> list[str]:
     """Return the arms that train their mix weights, by their trials, else by the request."""
-    settings = _settings(trials, request).items()
+    settings = ((arm.name, _settings(trials, arm, request)) for arm in request.arms)
     return [name for name, own in settings if is_learned(str(own["mix"]), str(own["fusion"]))]
 
 
@@ -147,26 +142,19 @@ def is_learned(mix: str, fusion: str = "") -> bool:
     return mix in ("", "learned") and fusion in ("", LAYER_MIX)
 
 
-def failures(trials: pd.DataFrame) -> pd.DataFrame:
-    """Trials that gave no result: trial_id, stage, arm, seed, status, error."""
-    rows = trials[trials["status"].isin(["failed", "diverged", "unfinished"])]
-    table = pd.DataFrame(
-        {name: rows[name] for name in ("trial_id", "stage", "arm", "seed", "status", "error")}
-    )
-    return table.sort_values(["status", "stage", "arm", "trial_id"]).reset_index(drop=True)
+def one_answer(predictions: pd.DataFrame, trial_ids: Sequence[str], split: str) -> frozenset[str]:
+    """Return the trials that give at least `ONE_ANSWER` of the examples of a split one and the same answer."""
+    if not {"trial_id", "split", "prediction"} <= set(predictions.columns):
+        return frozenset()
+    rows = predictions[predictions["trial_id"].isin(list(trial_ids)) & (predictions["split"] == split)]
+    answers = rows.groupby(["trial_id", "prediction"], observed=True).size().groupby("trial_id")
+    share = answers.max() / answers.sum()
+    return frozenset(share.index[share >= ONE_ANSWER].astype(str))
 
 
-def _settings(trials: pd.DataFrame, request: RequestRecord) -> dict[str, dict[str, object]]:
-    """Return arm -> its fusion, factors and mix."""
-    rows = trials[trials["stage"] == "confirm"]
-    rows_of_arm = {str(name): arm_rows for name, arm_rows in rows.groupby("arm", sort=False)}
-    return {
-        arm.name: _settings_of(rows_of_arm.get(arm.name, rows.iloc[:0]), arm, request) for arm in request.arms
-    }
-
-
-def _settings_of(rows: pd.DataFrame, arm: PlannedArm, request: RequestRecord) -> dict[str, object]:
+def _settings(trials: pd.DataFrame, arm: PlannedArm, request: RequestRecord) -> dict[str, object]:
     """Return fusion, factors and mix of an arm: from its trials, else from the request."""
+    rows = trials[(trials["stage"] == "confirm") & (trials["arm"] == arm.name)]
     settings: dict[str, object] = {"fusion": next(filter(None, texts(rows, "fusion")), arm.fusion)}
     for factor in request.factors:
         planned = arm.fusion if factor.name == "fusion" else level(arm.config.get(factor.name))

@@ -90,8 +90,8 @@ def learning_curves(best: BestSoFar, request: RequestRecord) -> pd.DataFrame:
     return pd.DataFrame(rows, columns=CURVE_COLUMNS)
 
 
-def convergence(best: BestSoFar, trials: pd.DataFrame, request: RequestRecord) -> pd.DataFrame:
-    """A row per arm with confirmed trials: arm, median, low, high, n, censored, without_history.
+def convergence(best: BestSoFar, request: RequestRecord) -> pd.DataFrame:
+    """A row per arm with history: arm, median, low, high, n, censored.
 
     median: of the steps at which trials first have `SHARE` of their own gain over the trivial model. One that is never
             above that model is censored, and counts as later than any other (inf: half or more were)
@@ -99,14 +99,12 @@ def convergence(best: BestSoFar, trials: pd.DataFrame, request: RequestRecord) -
             holds the arm's true median with probability 1 - 2^(1 - n)
     n: trials with history, censored ones among them
     """
-    trials_of = confirmed(trials).groupby("arm").size()
     rows = []
-    for arm in (arm.name for arm in request.arms if arm.name in trials_of):
-        steps = [_own_step(*curve, best.baseline) for curve in best.curves.get(arm, {}).values()]
+    for arm in (arm.name for arm in request.arms if arm.name in best.curves):
+        steps = [_own_step(*curve, best.baseline) for curve in best.curves[arm].values()]
         ends = (min(steps), max(steps)) if len(steps) > 1 else (np.nan, np.nan)
-        censored, without = steps.count(np.inf), int(trials_of[arm]) - len(steps)
-        rows.append([arm, np.median(steps) if steps else np.nan, *ends, len(steps), censored, without])
-    return pd.DataFrame(rows, columns=["arm", "median", "low", "high", "n", "censored", "without_history"])
+        rows.append([arm, np.median(steps), *ends, len(steps), steps.count(np.inf)])
+    return pd.DataFrame(rows, columns=["arm", "median", "low", "high", "n", "censored"])
 
 
 def _own_step(steps: np.ndarray, best: np.ndarray, baseline: float | None) -> float:

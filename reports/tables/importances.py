@@ -21,9 +21,6 @@ from reports.tables.arms import best_first
 if TYPE_CHECKING:
     from optuna import Study
 
-MAX_TRIALS = 1000
-"""Completed trials that are looked at: more would take minutes, and change little."""
-
 RESAMPLES = 50
 SEED = 0
 IMPORTANCE_COLUMNS = ["name", "role", "importance", "low", "high", "n"]
@@ -33,7 +30,7 @@ def search_points(trials: pd.DataFrame, request: RequestRecord, space: Sequence[
     """A row per completed or stopped trial of the search with a score and every hyperparameter of the space.
 
     Columns: trial_id, status, score, and one per hyperparameter: a number, or the choice as text.
-    Completed trials first, best first; ids decide between equals. Of very many, `MAX_TRIALS` at even distances in rank.
+    Completed trials first, best first; ids decide between equals.
     """
     rows = best_first(trials, request)
     table = rows[["trial_id", "status", "score"]].copy()
@@ -45,10 +42,7 @@ def search_points(trials: pd.DataFrame, request: RequestRecord, space: Sequence[
             table[domain.name] = numbers(rows, column)
             if domain.log:
                 table[domain.name] = table[domain.name].where(table[domain.name] > 0)
-    order = table.dropna()
-    done = order.index[order["status"] == "completed"]
-    places = np.linspace(0, len(done) - 1, min(len(done), MAX_TRIALS)).round().astype(int)
-    return order.loc[[*done[places], *order.index[len(done) :]]].reset_index(drop=True)
+    return table.dropna().reset_index(drop=True)
 
 
 def importances(points: pd.DataFrame, space: Sequence[Domain]) -> pd.DataFrame:

@@ -43,8 +43,6 @@ def at_best(trials: pd.DataFrame, history: pd.DataFrame) -> pd.DataFrame:
 def mix_milestones(mix: pd.DataFrame) -> pd.DataFrame:
     """The table of the history of p~: a row per layer, a column for the first, middle and last steps."""
     steps = sorted(mix["step"].unique())
-    if not steps:
-        return pd.DataFrame({"layer": pd.Series(dtype=str)})
     chosen = sorted({steps[round(share * (len(steps) - 1))] for share in (0, 0.25, 0.5, 0.75, 1)})
     rows = mix[mix["step"].isin(chosen)].drop_duplicates(["step", "layer"], keep="last")
     table = rows.pivot(index="layer", columns="step", values="weight").reindex(mix["layer"].drop_duplicates())

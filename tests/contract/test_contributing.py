@@ -24,7 +24,7 @@ from adalayers.training import together
 from adalayers.training.steps import SharedClock, in_turn
 from adalayers.training.together import Together
 from adalayers.training.trainer import Trainer, train
-from reports.page.details import SECTIONS, Details
+from reports.page.details import SECTIONS, details
 from tests.helpers.documented import snippet
 from tests.helpers.made_data import made_data
 from tests.helpers.made_up import CONTROL, MadeUp
@@ -91,13 +91,13 @@ def test_the_section_is_shown_with_its_numbers_and_its_figure_where_it_applies(t
     made = MadeUp(seeds=2, search=2, evaluations=2)
     for row, seconds in zip(made.of(CONTROL), (10.0, 20.0), strict=True):
         row["seconds"] = seconds
-    page = Details(evidence_of(made, tmp_path / "whole"), (SECTIONS[0], section))
-    text = page.text("a study")
+    page = details(evidence_of(made, tmp_path / "whole"), (SECTIONS[0], section))
+    text = page.text
     assert "## Training time" in text
     assert rf"| {CONTROL} | 15.000 |".replace("_", r"\_") in text
     FigureCanvasAgg(page.figures[section]).draw()
     made.trials = [row for row in made.trials if row["stage"] == "search"]
-    assert "Training time" not in Details(evidence_of(made, tmp_path / "search"), (section,)).text("a study")
+    assert "Training time" not in details(evidence_of(made, tmp_path / "search"), (section,)).text
 
 
 @pytest.fixture

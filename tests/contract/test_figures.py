@@ -12,11 +12,11 @@ from matplotlib.figure import Figure
 
 from adalayers.results.measures import Measured, write_measures
 from adalayers.study import Factor
-from reports.evidence.across import Case
+from reports.evidence.across import Case, across
 from reports.evidence.evidence import Evidence
-from reports.page.cover import Cover
-from reports.page.details import Details
-from reports.page.study_page import StudyPage
+from reports.page.cover import cover
+from reports.page.details import details
+from reports.page.study_page import study_page
 from reports.reading.load import load
 from tests.helpers.made_layers import with_single_layers, with_sizes
 from tests.helpers.made_published import with_published
@@ -37,7 +37,7 @@ def draw(name: str, figure: Figure) -> None:
 
 def figures_of(evidence: Evidence) -> dict[str, Figure]:
     """Return the figures of both pages."""
-    return {**StudyPage(evidence).figures, **Details(evidence).figures}
+    return {**study_page(evidence).figures, **details(evidence).figures}
 
 
 def nan_metrics(made: MadeUp) -> None:
@@ -119,9 +119,10 @@ def test_every_part_and_figure_survives(tmp_path, name):
     figures = figures_of(evidence)
     text = both_pages(evidence)
     assert {*re.findall(r"\(figures/(\w+)\.png\)", text)} == set(figures)
-    cover = Cover("x", [Case("here", evidence)], ())
-    assert cover.text().startswith("# ")
-    for shown, figure in {**figures, **cover.figures}.items():
+    cases = [Case("here", evidence)]
+    above = cover("x", cases, across(cases), ())
+    assert above.text.startswith("# ")
+    for shown, figure in {**figures, **above.figures}.items():
         draw(shown, figure)
     assert name in CHANGES or len(figures) > 2
     if name == "toy fusion":

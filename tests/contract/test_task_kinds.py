@@ -18,7 +18,7 @@ pytestmark = RAYS_OWN
 
 
 WORDS = (
-    *("gpt2", "word-classes-demo", "accuracy", "word classification", "confusion"),
+    *("gpt2", "word-classes-demo", "accuracy", "word classification", "learning_curves"),
     *("hidden_states word_position read_out", "decoder", ()),
 )
 PAIRS = (

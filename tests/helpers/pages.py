@@ -4,8 +4,8 @@ from pathlib import Path
 
 from adalayers.storage.folder import Folder
 from reports.evidence.evidence import Evidence
-from reports.page.details import Details
-from reports.page.study_page import StudyPage
+from reports.page import details as of_details
+from reports.page.study_page import study_page
 from reports.reading.load import load
 from reports.write import write_claims
 from tests.helpers.made_up import MadeUp
@@ -24,12 +24,12 @@ def rebuild_claims(folder: Folder | Path | str) -> None:
 
 def page(evidence: Evidence) -> str:
     """Return report.md."""
-    return StudyPage(evidence).text()
+    return study_page(evidence).text
 
 
 def details(evidence: Evidence) -> str:
     """Return details.md."""
-    return Details(evidence).text("a study")
+    return of_details.details(evidence).text
 
 
 def both_pages(evidence: Evidence) -> str:

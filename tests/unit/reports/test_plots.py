@@ -95,7 +95,7 @@ def test_panels_are_labelled_at_the_outer_edges_and_legends_below():
 def test_a_user_s_own_settings_stay():
     with mpl.rc_context({"font.family": ["No Such Font"], "figure.dpi": 7, "axes.facecolor": "red"}):
         with plots.own_style():
-            assert plots.new_figure(1.0).add_subplot().get_facecolor() == (1, 1, 1, 1)
+            assert plots.single(1.0, "x", "y")[1].get_facecolor() == (1, 1, 1, 1)
         assert mpl.rcParams["figure.dpi"] == 7
 
 
