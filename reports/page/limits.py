@@ -142,7 +142,7 @@ def examples(evidence: Evidence) -> Rows | None:
 
 def without_examples(evidence: Evidence) -> Rows | None:
     """Some intervals do not cover the choice of examples."""
-    why = evidence.without_examples
+    why = evidence.resampled[1]
     return {"split": evidence.split_name, "why": [markdown(prose(one)) for one in why]} if why else None
 
 
@@ -151,10 +151,10 @@ def shared(evidence: Evidence) -> Rows | None:
     dataset, split = evidence.environment.dataset, evidence.split_name
     if not (n := dataset.shared.get(split)):
         return None
-    found, without = finding(evidence), evidence.without_shared
+    found, resampled = finding(evidence), evidence.resampled[0] if evidence.shared else {}
     told = [*found.headline, *sorted(found.all, key=lambda one: -one.size)]
-    first = next((one for one in told if one.claim.key in without and not one.claim.tie), None)
-    difference = without[first.claim.key] if first else None
+    first = next((one for one in told if one.claim.key in resampled and not one.claim.tie), None)
+    difference = resampled[first.claim.key].without if first else None
     changed = first is not None and number(difference) != number(first.claim.difference)
     rows = {"n": n, "of": dataset.examples.get(split), "split": split}
     return rows | {"first": first, "difference": difference, "changed": changed}
