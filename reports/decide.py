@@ -189,15 +189,8 @@ def gate(found: pd.DataFrame, arm: str) -> int:
 def as_texts(found: pd.DataFrame) -> pd.DataFrame:
     """Return claims as a table to read; a case or score that is the same in all rows is left out."""
     sizes = found[["difference", "low", "high", "n"]].to_numpy()
-    cases = found["case"] if "case" in found else pd.Series("", found.index)
-    cases = found["study"] + "/" + cases if "study" in found else cases
-    texts = found[["metric", "arm", "control"]].set_axis(["score", "arm", "against"], axis=1)
-    texts.insert(0, "case", cases)
-    if "at" in found and found["at"].any():
-        texts["at"] = found["at"]
-    texts["verdict"] = found["verdict"]
-    if "why" in found:
-        texts["verdict"] += found["why"].map(lambda why: why and f" ({why})")
+    texts = found[["case", "metric", "arm", "control"]].set_axis(["case", "score", "arm", "against"], axis=1)
+    texts["verdict"] = found["verdict"] + found["why"].map(lambda why: why and f" ({why})")
     texts["difference [interval]"] = [
         estimate(mean, low, high, n, 4, signed=True) for mean, low, high, n in sizes
     ]
@@ -205,14 +198,9 @@ def as_texts(found: pd.DataFrame) -> pd.DataFrame:
     return texts.drop(columns=[name for name in ("case", "score") if texts[name].nunique() == 1])
 
 
-def page(found: pd.DataFrame, smallest_effect: float | None = None) -> str:
-    """Return claims as Markdown.
-
-    Args:
-        found: Those of `decide`, or the frame `claims` of `adalayers.results(...)`, of one study or of several.
-        smallest_effect: As of `decide`.
-    """
-    texts = as_texts(found).fillna("")
+def page(found: pd.DataFrame, smallest_effect: float | None) -> str:
+    """Return claims as Markdown; smallest_effect: as of `decide`."""
+    texts = as_texts(found)
     for name in {*texts} & {"case", "score", "arm", "against"}:
         texts[name] = texts[name].map(code)
     decided = int(found["verdict"].isin([BETTER, WORSE, SAME]).sum())
