@@ -109,6 +109,8 @@ class PlannedArm:
             is its name.
         tunes: Names of the arms whose searches found this configuration.
         words: What pages call it, where its name does not say it.
+        against: Names of the arms that it is compared with; None: of one outside the core, the control.
+        beside: The same of those that are not primary.
     """
 
     name: str = ""
@@ -119,6 +121,8 @@ class PlannedArm:
     tunes: tuple[str, ...] = ()
     fusion: str = ""
     words: str = field(default="", metadata={"later": True})
+    against: tuple[str, ...] | None = field(default=None, metadata={"later": True})
+    beside: tuple[str, ...] = field(default=(), metadata={"later": True})
 
     @property
     def levels(self) -> Settings:
@@ -132,7 +136,8 @@ def planned_comparisons(
     """Return the comparisons of a factorial core and of the arms outside it.
 
     Primary: each level of a factor against its reference (the control's), averaged over the other factors; each
-    arm outside the core against the control. Then, for factors that are crossed: each level at one level of another
+    arm outside the core against the control, or those that it names; of components that have searches of their own
+    each as tuned against the control as tuned. Then, for factors that are crossed: each level at one level of another
     factor, and the interactions. A level is averaged over those cells that exist for it and for its reference.
 
     conditions: factors whose own effect nobody asks for (more data is better), nor how two of them interact: the
@@ -150,16 +155,16 @@ def planned_comparisons(
     levels = [dict.fromkeys(key[place] for key in cells) for place in places]
     others = [[level for level in levels[place] if level != reference[place]] for place in places]
 
-    def effects(
-        *changed: int, at: At | None = None, among: Mapping[tuple[Any, ...], str] = cells
-    ) -> Iterator[Comparison]:
+    def effects(*changed: int, at: At | None = None) -> Iterator[Comparison]:
         """Give the effects of these factors, averaged over the combinations of the others that have all their cells.
 
         Of one factor an effect is a difference, of two a difference of differences.
         """
         old = tuple(reference[place] for place in changed)
         rests = dict.fromkeys(
-            tuple(None if i in changed else level for i, level in enumerate(key)) for key in among
+            tuple(None if i in changed else level for i, level in enumerate(key))
+            for key in cells
+            if at is None or key[factors.index(at.factor)] == at.level
         )
         for new in itertools.product(*(others[place] for place in changed)):
             complete = []
@@ -167,7 +172,7 @@ def planned_comparisons(
                 signs: dict[str | None, float] = {}
                 for side in itertools.product(*zip(new, old, strict=True)):
                     cell = {**dict(enumerate(rest)), **dict(zip(changed, side, strict=True))}
-                    signs[among.get(tuple(cell.values()))] = (-1.0) ** sum(map(operator.eq, side, old))
+                    signs[cells.get(tuple(cell.values()))] = (-1.0) ** sum(map(operator.eq, side, old))
                 complete += [] if None in signs else [signs]
             weights = {str(cell): sign / len(complete) for signs in complete for cell, sign in signs.items()}
             changes = tuple(map(Change, [factors[place] for place in changed], new, old))
@@ -177,17 +182,32 @@ def planned_comparisons(
                 )
 
     planned = [effect for place in asked for effect in effects(place)]
-    planned += [pair(arm.name, control) for arm in arms if arm.name not in {control, *cells.values()}]
+    planned += _pairs(arms, {*cells.values()}, control)
     # Where the other factor has one level alone, the effect there is the averaged one.
     averaged = [comparison.weights for comparison in planned]
     for changed, fixed in itertools.permutations(places, 2):
         for level in levels[fixed] if changed in asked else ():
-            among = {key: name for key, name in cells.items() if key[fixed] == level}
-            simple = effects(changed, at=At(factors[fixed], level), among=among)
+            simple = effects(changed, at=At(factors[fixed], level))
             planned += [comparison for comparison in simple if comparison.weights not in averaged]
     for first, second in itertools.combinations(places, 2):
         planned += effects(first, second) if {first, second} & {*asked} else ()
     return planned
+
+
+def _pairs(arms: Sequence[PlannedArm], cells: Collection[str], control: str) -> Iterator[Comparison]:
+    """Yield the comparisons of two arms: what each names, else the control; then of what searches have tuned."""
+    names = {alias: arm.name for arm in arms for alias in (*arm.aliases, arm.name)}
+    # What searches of earlier runs found best stands behind the others, and gives way.
+    tuned = {component: arm.name for arm in reversed(arms) for component in arm.tunes}
+    sides = []
+    for arm in arms:
+        unnamed = () if arm.name in cells or arm.role == "tuned" else (control,)
+        sides += [(arm.name, other, True) for other in (unnamed if arm.against is None else arm.against)]
+        sides += [(arm.name, other, False) for other in arm.beside]
+    sides += [(tuned[arm.name], tuned.get(control, ""), True) for arm in arms if arm.name in tuned]
+    for name, other, primary in sides:
+        if names.get(other, name) != name:
+            yield pair(name, names[other], primary=primary)
 
 
 def crossing(

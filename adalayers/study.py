@@ -131,6 +131,8 @@ class Arm:
         label: What it is called without the conditions, such as the amount of data, that it runs under; "" where that
             is its name.
         words: What pages call it, where its name does not say it.
+        against: Names of the arms that it is compared with; None: of one outside the core, the control.
+        beside: The same of those that are not primary.
     """
 
     name: str
@@ -138,6 +140,8 @@ class Arm:
     overrides: Settings
     label: str = ""
     words: str = ""
+    against: tuple[str, ...] | None = None
+    beside: tuple[str, ...] = ()
 
 
 UNIFORM = Arm("uniform", "uniform", {"mix": "uniform"})
@@ -399,6 +403,8 @@ class ConfirmedArm:
     label: str = ""
     tunes: tuple[str, ...] = ()
     words: str = ""
+    against: tuple[str, ...] | None = None
+    beside: tuple[str, ...] = ()
 
     def planned(self, config: Settings) -> PlannedArm:
         """Return the arm as comparisons and reports know it, by these hyperparameters of it."""
@@ -524,7 +530,8 @@ def plan(study: Study, space: Space, setting: Setting) -> StudyPlan:
                 raise BadInput(f"wanted the control arm {arm.name!r} to run{given}, but {error}") from error
             dropped.append((arm.name, str(error)))
             continue
-        merge(arms, ConfirmedArm(arm.name, arm.role, config, label=arm.label, words=arm.words), setting.shape)
+        own = {name: value for name, value in vars(arm).items() if name != "overrides"}
+        merge(arms, ConfirmedArm(**own, config=config), setting.shape)
     searches = _searches(study, space, setting)
     return StudyPlan(
         base,

@@ -29,7 +29,7 @@ from reports.words import estimate, number, several
 GATE = {BETTER: 0, WORSE: 3, SAME: 4, OPEN: 5}
 """Exit codes of what a gate comes to."""
 
-_NO_SCORE = ("", "nan", "na", "n/a", "none", "null", "<na>", "inf", "infinity")
+_NO_SCORE = ("", "nan", "na", "n/a", "none", "null", "<na>")
 
 
 def decide(
@@ -98,13 +98,12 @@ def _runs(
         runs["case"] = (runs["case"] + " " + frame[name].astype(str)).str.strip()
     runs["seed"] = np.arange(len(frame)) if seed is None else pd.factorize(frame[seed].astype(str))[0]
     for score in scores:
-        numbers = pd.to_numeric(frame[score], errors="coerce").replace([np.inf, -np.inf], np.nan)
-        text = frame[score].map(str).str.strip().str.lower().str.lstrip("+-")
-        wrong = numbers.isna() & ~text.isin(_NO_SCORE)
+        numbers = pd.to_numeric(frame[score], errors="coerce")
+        wrong = numbers.isna() & ~frame[score].map(str).str.strip().str.lower().isin(_NO_SCORE)
         if wrong.any():
             came = frame.loc[wrong, score].iloc[0]
             raise BadInput(f"wanted numbers in column {score!r}, got {came!r}; leave a missing score empty")
-        runs[score] = numbers.astype(float)
+        runs[score] = numbers.astype(float).replace([np.inf, -np.inf], np.nan)
     for case, name, _ in runs.loc[runs.duplicated(keys := ["case", "arm", "seed"]), keys].to_numpy()[:1]:
         raise BadInput(
             f"wanted one run per arm and seed, got several of arm {name!r}{case and f' in {case!r}'} on one seed; name "
@@ -190,15 +189,8 @@ def gate(found: pd.DataFrame, arm: str) -> int:
 def as_texts(found: pd.DataFrame) -> pd.DataFrame:
     """Return claims as a table to read; a case or score that is the same in all rows is left out."""
     sizes = found[["difference", "low", "high", "n"]].to_numpy()
-    cases = found["case"] if "case" in found else pd.Series("", found.index)
-    cases = found["study"] + "/" + cases if "study" in found else cases
-    texts = found[["metric", "arm", "control"]].set_axis(["score", "arm", "against"], axis=1)
-    texts.insert(0, "case", cases)
-    if "at" in found and found["at"].any():
-        texts["at"] = found["at"]
-    texts["verdict"] = found["verdict"]
-    if "why" in found:
-        texts["verdict"] += found["why"].map(lambda why: why and f" ({why})")
+    texts = found[["case", "metric", "arm", "control"]].set_axis(["case", "score", "arm", "against"], axis=1)
+    texts["verdict"] = found["verdict"] + found["why"].map(lambda why: why and f" ({why})")
     texts["difference [interval]"] = [
         estimate(mean, low, high, n, 4, signed=True) for mean, low, high, n in sizes
     ]
@@ -206,14 +198,9 @@ def as_texts(found: pd.DataFrame) -> pd.DataFrame:
     return texts.drop(columns=[name for name in ("case", "score") if texts[name].nunique() == 1])
 
 
-def page(found: pd.DataFrame, smallest_effect: float | None = None) -> str:
-    """Return claims as Markdown.
-
-    Args:
-        found: Those of `decide`, or the frame `claims` of `adalayers.results(...)`, of one study or of several.
-        smallest_effect: As of `decide`.
-    """
-    texts = as_texts(found).fillna("")
+def page(found: pd.DataFrame, smallest_effect: float | None) -> str:
+    """Return claims as Markdown; smallest_effect: as of `decide`."""
+    texts = as_texts(found)
     for name in {*texts} & {"case", "score", "arm", "against"}:
         texts[name] = texts[name].map(code)
     decided = int(found["verdict"].isin([BETTER, WORSE, SAME]).sum())
@@ -247,18 +234,15 @@ def noise(
     runs, rows = _runs(frame, arm, seed, scores, cases), list[dict[str, Any]]()
     for case, of_case in runs.groupby("case", sort=False):
         for score in scores:
-            by_arm = of_case.dropna(subset=[score]).groupby("arm", sort=False)
-            values = {
-                str(name): dict(zip(rows_["seed"], rows_[score], strict=True)) for name, rows_ in by_arm
-            }
-            seeds, comparisons = min(map(len, values.values()), default=0), max(1, len(values) - 1)
-            sd = planning.spread(values, {}) or math.sqrt(by_arm[score].var().mean())
+            values = of_case.pivot(index="seed", columns="arm", values=score).dropna(axis=1, how="all")
+            seeds, comparisons = min(values.count(), default=0), max(1, len(values.columns) - 1)
+            sd = planning.spread(values, {}) or math.sqrt(values.var().mean())
             difference, level = math.sqrt(2) * sd, PLANNED / comparisons
             rows.append(
                 {
                     "case": case,
                     "metric": score,
-                    "arms": len(values),
+                    "arms": len(values.columns),
                     "seeds": seeds,
                     "comparisons": comparisons,
                     "sd": sd,

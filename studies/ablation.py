@@ -18,28 +18,12 @@ The method:
     otherwise than the thesis (its baseline: a uniform mix, and projections not trained).
 """
 
-from collections.abc import Sequence
-
 from adalayers.command.main import main
-from adalayers.comparisons import Comparison, PlannedArm, pair
 from adalayers.presets import setups
 from adalayers.states import Settings
 from adalayers.study import Arm, Defaults, Design, Setting, Study, Tuning
 
 WHOLE = "published"
-WORDS = {
-    "no learned mix": "equal weights",
-    "alpha 1": "α = 1",
-    "no entropy term": "λ = 0",
-    "projections not trained": "random projections",
-    "last layer alone": "last layer",
-    "embeddings mixed too": "input embeddings as one more layer",
-    "released: lambda divided": "released: λ over the number of layers",
-    "released: gelu after mixing": "released: second gelu after the mix",
-    "released: dropout of projections": "released: dropout on projections",
-    "released: baseline not trained": "released: equal weights of random projections",
-}
-"""What pages call arms whose names are older than these words."""
 
 
 def whole(setting: Setting) -> Settings:
@@ -48,37 +32,50 @@ def whole(setting: Setting) -> Settings:
     return {"mix": "learned", **setting.published.values, "positions": setup.run.config["positions"]}
 
 
-def components(setting: Setting) -> dict[str, Settings]:
+def components(setting: Setting) -> list[Arm]:
     """Return what is changed about the whole, one thing at a time; what would change nothing here is left out."""
-    base = whole(setting)
-    changed: dict[str, Settings] = {
-        "no learned mix": {"mix": "uniform"},
-        "alpha 1": {"alpha": 1.0},
-        "no cutoff": {"cutoff": 0.0},
-        "no entropy term": {"entropy_weight": 0.0},
-        "no normalisation": {"normalise": False},
-        "no attention in the head": {"read_out": "linear"},
-        "projections not trained": {"train_projections": False},
-        "no positions" if base["positions"] else "with positions": {"positions": not base["positions"]},
-        "last layer alone": {"mix": "last"},
-        "embeddings mixed too": {"hidden_states": "with-embeddings"},
-        "cutoff only after training": {"cutoff_when": "after-training"},
-        "released: hidden states": {"hidden_states": "as-released"},
-        "released: lambda divided": {"entropy_scale": "as-released"},
-        "released: gelu after mixing": {"gelu_after_mix": True},
-        "released: dropout of projections": {"projection_dropout": setting.base.dropout},
-        "released: baseline not trained": {"mix": "uniform", "train_projections": False},
+    base, dropout = whole(setting), setting.base.dropout
+    positions = "no positions" if base["positions"] else "with positions"
+    changed: dict[str, tuple[str, Settings]] = {
+        "no learned mix": ("equal weights", {"mix": "uniform"}),
+        "alpha 1": ("α = 1", {"alpha": 1.0}),
+        "no cutoff": ("", {"cutoff": 0.0}),
+        "no entropy term": ("λ = 0", {"entropy_weight": 0.0}),
+        "no normalisation": ("", {"normalise": False}),
+        "no attention in the head": ("", {"read_out": "linear"}),
+        "projections not trained": ("random projections", {"train_projections": False}),
+        positions: ("", {"positions": not base["positions"]}),
+        "last layer alone": ("last layer", {"mix": "last"}),
+        "embeddings mixed too": (
+            "input embeddings as one more layer",
+            {"hidden_states": "with-embeddings"},
+        ),
+        "cutoff only after training": ("", {"cutoff_when": "after-training"}),
+        "released: hidden states": ("", {"hidden_states": "as-released"}),
+        "released: lambda divided": (
+            "released: λ over the number of layers",
+            {"entropy_scale": "as-released"},
+        ),
+        "released: gelu after mixing": ("released: second gelu after the mix", {"gelu_after_mix": True}),
+        "released: dropout of projections": (
+            "released: dropout on projections",
+            {"projection_dropout": dropout},
+        ),
+        "released: baseline not trained": (
+            "released: equal weights of random projections",
+            {"mix": "uniform", "train_projections": False},
+        ),
     }
-    parts = {name: {**base, **what} for name, what in changed.items()}
-    return {name: overrides for name, overrides in parts.items() if overrides != base}
+    parts = [Arm(name, "component", {**base, **what}, words=words) for name, (words, what) in changed.items()]
+    return [arm for arm in parts if arm.overrides != base]
 
 
 def arms(setting: Setting) -> tuple[list[Arm], list[str]]:
     """Return the whole method, control first, then each changed component."""
-    published, parts = setting.published, components(setting)
+    published = setting.published
     return [
         Arm(WHOLE, "control", whole(setting), words="thesis's settings"),
-        *(Arm(name, "component", part, words=WORDS.get(name, "")) for name, part in parts.items()),
+        *components(setting),
     ], [
         f"The thesis's settings for {published.source}: {published.words}, "
         f"{'' if whole(setting)['positions'] else 'no '}positions; rates and sizes are this study's."
@@ -90,21 +87,10 @@ def tunings(setting: Setting) -> list[Tuning]:
     return [Tuning(arm.name, arm.overrides) for arm in arms(setting)[0]]
 
 
-def comparisons(arms: Sequence[PlannedArm], factors: Sequence[str], control: str) -> list[Comparison]:
-    """Return each component against the whole, with hyperparameters kept, and where both were tuned."""
-    components = [arm.name for arm in arms if arm.role == "component"]
-    # What searches of earlier runs found best stands behind the others, and gives way.
-    tuned = {component: arm.name for arm in reversed(arms) for component in arm.tunes}
-    pairs = [(name, control) for name in components if control in {arm.name for arm in arms}]
-    if control in tuned:
-        pairs += [(tuned[name], tuned[control]) for name in components if name in tuned]
-    return [pair(arm, reference) for arm, reference in dict.fromkeys(pairs) if arm != reference]
-
-
 STUDY = Study(
     name="ablation",
     about=__doc__,
-    design=Design(arms=arms, comparisons=comparisons, tunings=tunings),
+    design=Design(arms=arms, tunings=tunings),
     defaults=Defaults(sizes={"trials": 0}),
 )
 

@@ -20,12 +20,7 @@ One axis:
     Under Adam a step moves a logit of the mix by about α × `mix_lr`: what is found about α holds for that product.
 """
 
-import math
-from collections.abc import Mapping, Sequence
-from typing import Any
-
 from adalayers.command.main import main
-from adalayers.comparisons import Comparison, PlannedArm, pair, planned_comparisons
 from adalayers.presets import SetUp, logit_travel, setups
 from adalayers.states import Settings
 from adalayers.study import FACTORS, LAST, UNIFORM, Arm, Design, Page, Setting, Study, crossed
@@ -53,25 +48,8 @@ def arms(setting: Setting) -> tuple[list[Arm], list[str]]:
         Arm(AT_ITS_TRAVEL, "published", at_its_travel, words="thesis's mix at its own travel"),
         UNIFORM,
         LAST,
-        Arm(f"alpha=1 mix_lr={rate:g}", "twin", twin),
+        Arm(f"alpha=1 mix_lr={rate:g}", "twin", twin, against=(f"alpha={TWIN:g} entropy_weight=0",)),
     ], [_published_note(setting)]
-
-
-def comparisons(arms: Sequence[PlannedArm], factors: Sequence[str], control: str) -> list[Comparison]:
-    """Return those of a factorial, and the twin against the cell of the same product of alpha and p's rate."""
-    twins = [arm for arm in arms if arm.role == "twin"]
-    pairs = [
-        pair(twin.name, cell.name)
-        for twin in twins
-        for cell in arms
-        if cell.role == "core" and _same_product(cell.config, twin.config)
-    ]
-    return [*planned_comparisons([arm for arm in arms if arm not in twins], factors, control), *pairs]
-
-
-def _same_product(cell: Mapping[str, Any], twin: Mapping[str, Any]) -> bool:
-    cell_product, twin_product = (values["alpha"] * values["mix_lr"] for values in (cell, twin))
-    return cell["entropy_weight"] == twin["entropy_weight"] and math.isclose(cell_product, twin_product)
 
 
 def first(setting: Setting) -> list[Settings]:
@@ -104,9 +82,7 @@ def _published_note(setting: Setting) -> str:
 STUDY = Study(
     name="alpha_lambda",
     about=__doc__,
-    design=Design(
-        arms=arms, factors=(FACTORS["alpha"], FACTORS["entropy_weight"]), comparisons=comparisons, first=first
-    ),
+    design=Design(arms=arms, factors=(FACTORS["alpha"], FACTORS["entropy_weight"]), first=first),
     page=Page(title="α and λ of the layer mix"),
 )
 

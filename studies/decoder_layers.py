@@ -32,11 +32,9 @@ What a decoder behind an encoder can know:
     score beyond the encoder's own is what the decoder adds.
 """
 
-from collections.abc import Sequence
 from typing import Any
 
 from adalayers.command.main import main
-from adalayers.comparisons import Comparison, PlannedArm, Role, pair, planned_comparisons
 from adalayers.states import Settings
 from adalayers.study import Arm, Defaults, Design, Factor, Setting, Study, crossed
 
@@ -63,7 +61,7 @@ def arms(setting: Setting) -> tuple[list[Arm], list[str]]:
     """Return stream x depth x reading, the thesis's own first, then each stream's last layer and first token alone.
 
     The first token of an encoder stands for its text in models pretrained so. That of a causal stream has seen nothing
-    but itself: what it scores is a floor, not a rival.
+    but itself: what it scores is a floor, not a rival. Each is compared with the whole mix of its stream.
     """
     from search_spaces.decoder_layers import DEPTHS
 
@@ -75,33 +73,22 @@ def arms(setting: Setting) -> tuple[list[Arm], list[str]]:
 
     factors = {"stream": names} if several else {}
     core = crossed(setting, {**factors, "hidden_states": DEPTHS, how: levels}, {})
+    # The first of a stream has its whole depth and the reading of the field.
+    whole = {arm.overrides.get("stream"): (arm.name,) for arm in reversed(core)}
     last: list[Arm] = []
     first: list[Arm] = []
     for stream in names:
         if stream != "both":
             own, words = selecting(stream), f"{stream}'s last layer"
-            role: Role = "first-token" if stream == ENCODER else "floor"
-            last.append(Arm(f"last layer, {stream}", "last", {**own, "mix": "last"}, words=words))
-            first.append(Arm(f"first token, {stream}", role, {**own, "read_out": "first-token"}))
+            mix, token = whole[own.get("stream")], {**own, "read_out": "first-token"}
+            last.append(
+                Arm(f"last layer, {stream}", "last", {**own, "mix": "last"}, words=words, against=mix)
+            )
+            if stream == ENCODER:
+                first.append(Arm(f"first token, {stream}", "first-token", token, against=mix))
+            else:
+                first.append(Arm(f"first token, {stream}", "floor", token, against=(), beside=mix))
     return [*core, *last, *([] if setting.shape.per_token else first)], _notes(setting)
-
-
-def comparisons(arms: Sequence[PlannedArm], factors: Sequence[str], control: str) -> list[Comparison]:
-    """Return those of a factorial, and each read-out outside it against the whole mix of the same stream.
-
-    A floor is no rival: its comparison is not primary.
-    """
-    core = [arm for arm in arms if arm.role == "core"]
-    # The first of a stream has its whole depth and the reading of the field.
-    whole: dict[str, str] = {}
-    for arm in core:
-        whole.setdefault(str(arm.levels.get("stream")), arm.name)
-    beside = [arm for arm in arms if arm.role in ("last", "first-token", "floor")]
-    against = [(arm, whole.get(str(arm.levels.get("stream")))) for arm in beside]
-    return [
-        *planned_comparisons([arm for arm in arms if arm not in beside], factors, control),
-        *(pair(arm.name, mix, primary=arm.role != "floor") for arm, mix in against if mix),
-    ]
 
 
 def _notes(setting: Setting) -> list[str]:
@@ -123,7 +110,6 @@ STUDY = Study(
     about=__doc__,
     design=Design(
         arms=arms,
-        comparisons=comparisons,
         factors=(
             Factor("stream", "stream", "whose states are mixed", scale="choice"),
             Factor("hidden_states", "depth", "which layers of a stream", scale="choice"),

@@ -19,19 +19,19 @@ The methods:
     alone. Fine-tuned arms train the base model too.
 """
 
+import functools
 import math
 from collections.abc import Sequence
-from typing import Any, Final
+from typing import Final
 
 from adalayers.command.main import main
-from adalayers.comparisons import Comparison, PlannedArm, Role, pair, planned_comparisons
+from adalayers.comparisons import Role, planned_comparisons
 from adalayers.states import Settings
 from adalayers.study import FACTORS, Arm, Defaults, Design, Factor, Flag, Page, Setting, Study, Tuning
 
 PROTOCOLS = ("part", "whole")
 FINE_TUNED: Final = "fine-tuned"
 LAST_LAYER = "last-layer"
-CONDITIONS = ("train_examples", "epochs")
 TRIED = 2
 """Most epochs of a study that is only tried out: fine-tuning, ten times as dear, is then at the fewest examples."""
 
@@ -73,10 +73,17 @@ def lengths(setting: Setting) -> list[int]:
 
 
 def arm(method: str, overrides: Settings, size: int, epochs: int, role: Role = "core") -> Arm:
-    """Return a method with so many examples and epochs; fine-tuned, its name says so."""
-    tuned = {"base_model": FINE_TUNED} if role == FINE_TUNED else {}
-    name = " ".join([method, *tuned.values(), f"train_examples={size}", f"epochs={epochs}"])
-    return Arm(name, role, {**overrides, **tuned, "train_examples": size, "epochs": epochs}, label=method)
+    """Return a method with so many examples and epochs.
+
+    Fine-tuned, its name says so, and it is compared with the same frozen, and with fine-tuning without a fusion.
+    """
+    under = f"train_examples={size} epochs={epochs}"
+    overrides = {**overrides, "train_examples": size, "epochs": epochs}
+    if role != FINE_TUNED:
+        return Arm(f"{method} {under}", role, overrides, label=method, against=())
+    beside = f"{method} {under}", f"{LAST_LAYER} {FINE_TUNED} {under}"
+    overrides["base_model"] = FINE_TUNED
+    return Arm(f"{method} {FINE_TUNED} {under}", role, overrides, label=method, against=(), beside=beside)
 
 
 def arms(setting: Setting) -> tuple[list[Arm], list[str]]:
@@ -120,30 +127,6 @@ def tunings(setting: Setting) -> list[Tuning]:
     return [Tuning(tuned_arm.name, tuned_arm.overrides) for tuned_arm in arms_tuned]
 
 
-def comparisons(arms: Sequence[PlannedArm], factors: Sequence[str], control: str) -> list[Comparison]:
-    """Return the methods against the deeper baseline, averaged over the conditions and under each; then pairs.
-
-    Pairs of arms: tuned methods against the tuned baseline, primary as the averages are; fine-tuned methods against
-    the same frozen, and against fine-tuning without a fusion.
-    """
-    core = [arm for arm in arms if arm.role == "core"]
-    # What searches of earlier runs found best stands behind the others, and gives way.
-    tuned = {component: arm.name for arm in reversed(arms) for component in arm.tunes}
-    fine = [arm for arm in arms if arm.role == FINE_TUNED]
-    plain = {_under(arm): arm.name for arm in fine if arm.label == LAST_LAYER}
-    frozen = {(arm.label, *_under(arm)): arm.name for arm in arms if arm.role in ("core", "last")}
-    pairs = [(tuned.get(arm.name), tuned.get(control), True) for arm in core]
-    pairs += [(arm.name, frozen.get((arm.label, *_under(arm))), False) for arm in fine]
-    pairs += [(arm.name, plain.get(_under(arm)), False) for arm in fine]
-    existing = [(arm, base, main) for arm, base, main in pairs if arm and base and arm != base]
-    planned = planned_comparisons(core, factors, control, conditions=CONDITIONS)
-    return planned + [pair(arm, base, primary=main) for arm, base, main in existing]
-
-
-def _under(arm: PlannedArm) -> tuple[Any, ...]:
-    return tuple(arm.config[name] for name in CONDITIONS)
-
-
 STUDY = Study(
     name="few_shot",
     about=__doc__,
@@ -154,7 +137,7 @@ STUDY = Study(
             FACTORS["train_examples"],
             Factor("epochs", "epochs", "over which the rate falls to 0", "count", "log", condition=True),
         ),
-        comparisons=comparisons,
+        comparisons=functools.partial(planned_comparisons, conditions=("train_examples", "epochs")),
         tunings=tunings,
         first=lambda setting: [{"lr": setting.base.lr}],  # the published rate
     ),

@@ -24,7 +24,7 @@ The methods:
 from collections.abc import Sequence
 
 from adalayers.command.main import main
-from adalayers.comparisons import Comparison, PlannedArm, Role, pair
+from adalayers.comparisons import Comparison, PlannedArm, pair
 from adalayers.errors import BadInput
 from adalayers.presets import setups
 from adalayers.states import Settings
@@ -40,8 +40,8 @@ ILSE: Settings = {"k": 256, "read_out": "mean"}
 """The published width of layers as a set and as a graph, and the read-out of one vector."""
 
 
-def methods(setting: Setting) -> dict[str, tuple[Role, str, Settings]]:
-    """Return every method: name -> (role, the space that it is tuned over, what it is); the layer mix first."""
+def methods(setting: Setting) -> dict[str, tuple[str, Settings]]:
+    """Return every method: name -> (the space that it is tuned over, what it is); the layer mix first."""
     texts, layers = not setting.shape.per_token, setting.layers
     mix: Settings = {"mix": "learned", **setting.published.values}
     thesis: Settings = {
@@ -55,7 +55,14 @@ def methods(setting: Setting) -> dict[str, tuple[Role, str, Settings]]:
     vectors: Settings = {"hidden_vectors": 64} if texts else {}
     graph: Settings = {"fusion": "layer-graph", **ILSE}
     tokens_first: Settings = {"fusion": "tokens-first", "read_out": "mean"}
-    frozen: dict[str, tuple[str, Settings]] = {
+    read_out: Settings = {"own_width": True, "read_out": "first-token" if texts else "linear"}
+    top: Settings = {"fusion": "scalar-mix", "mix": "last", **read_out}
+    chosen: Settings = {"fusion": "variability", "base_layers": "selected", **read_out}
+    as_many: Settings = {"fusion": "variability", "base_layers": "as-many-top", "read": "last", **read_out}
+    adapters: Settings = {"base_model": "adapters", "base_lr": 3e-4}
+    fine: Settings = {"base_model": "fine-tuned", "base_lr": 5e-5}
+    houlsby: Settings = {**top, **adapters, "adapter_sharing": "none", "adapter_norms": True}
+    return {
         CONTROL: ("mix", mix),
         f"{CONTROL}{PUBLISHED}": ("mix", {**mix, **thesis}),
         f"last layer{MATCHED}": ("frozen", {"mix": "last"}),
@@ -87,15 +94,6 @@ def methods(setting: Setting) -> dict[str, tuple[Role, str, Settings]]:
         f"layer graph, Cayley{AT_OWN_WIDTH}": ("frozen", {**graph, "graph": "cayley"}),
         f"tokens first, gate{AT_OWN_WIDTH}": ("linear", {**tokens_first, "aggregate": "gate"}),
         f"tokens first, attention{AT_OWN_WIDTH}": ("frozen", {**tokens_first, "aggregate": "attention"}),
-    }
-    read_out: Settings = {"own_width": True, "read_out": "first-token" if texts else "linear"}
-    top: Settings = {"fusion": "scalar-mix", "mix": "last", **read_out}
-    chosen: Settings = {"fusion": "variability", "base_layers": "selected", **read_out}
-    as_many: Settings = {"fusion": "variability", "base_layers": "as-many-top", "read": "last", **read_out}
-    adapters: Settings = {"base_model": "adapters", "base_lr": 3e-4}
-    fine: Settings = {"base_model": "fine-tuned", "base_lr": 5e-5}
-    houlsby: Settings = {**top, **adapters, "adapter_sharing": "none", "adapter_norms": True}
-    changed: dict[str, tuple[str, Settings]] = {
         f"adapters{PUBLISHED}": ("adapters", {**houlsby, "optimiser": "adam"}),
         **({"adapters, two classifiers": ("adapters", {**houlsby, "classifier_layers": 2})} if texts else {}),
         "adapters, one a layer": ("adapters", {**top, **adapters}),
@@ -107,11 +105,9 @@ def methods(setting: Setting) -> dict[str, tuple[Role, str, Settings]]:
         f"adapters, {SELECTED}": ("adapters", {**chosen, **adapters}),
         f"adapters, {TOP}": ("adapters", {**as_many, **adapters}),
     }
-    by_role: dict[Role, dict[str, tuple[str, Settings]]] = {"frozen": frozen, "changed": changed}
-    return {name: (role, *method) for role, found in by_role.items() for name, method in found.items()}
 
 
-def chosen(setting: Setting) -> dict[str, tuple[Role, str, Settings]]:
+def chosen(setting: Setting) -> dict[str, tuple[str, Settings]]:
     """Return the methods that --methods names, the layer mix always."""
     every = methods(setting)
     named = {CONTROL, *named_by(setting.own.get("methods", ""), every, "method")}
@@ -123,7 +119,10 @@ def arms(setting: Setting) -> tuple[list[Arm], list[str]]:
     published = setting.published
     if not setting.own_settings("mix_lr"):
         raise BadInput(f"wanted all methods, got --set fusion={setting.base.fusion}; leave it out")
-    return [Arm(name, role, overrides) for name, (role, _, overrides) in chosen(setting).items()], [
+    return [
+        Arm(name, "changed" if "base_model" in overrides else "frozen", overrides)
+        for name, (_, overrides) in chosen(setting).items()
+    ], [
         "The layer mix is AdaLayers as its own search left it: what is compared is that mix, not the thesis's. The "
         f"search starts from the thesis's values for {published.source} ({published.words}) and tunes the rates.",
         "The search for the best single layer tries every layer, whatever `--trials` says.",
@@ -139,7 +138,7 @@ def tunings(setting: Setting) -> list[Tuning]:
     }
     return [
         Tuning(name, overrides, SPACES[kind], points.get(kind, []))
-        for name, (_, kind, overrides) in chosen(setting).items()
+        for name, (kind, overrides) in chosen(setting).items()
     ]
 
 

@@ -31,7 +31,6 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from adalayers.command.main import main
-from adalayers.comparisons import Comparison, PlannedArm, pair
 from adalayers.presets import READINGS, Published, Reading, SetUp, setups
 from adalayers.states import Settings, State, chosen_states
 from adalayers.study import Arm, Defaults, Design, Page, Setting, Study
@@ -52,24 +51,17 @@ def readings(setting: Setting) -> list[tuple[str, SetUp, Reading, Settings]]:
 
 
 def arms(setting: Setting) -> tuple[list[Arm], list[str]]:
-    """Return both set-ups in both readings, RoBERTa-large's as written first: the control."""
-    found = [(name, setup.run.base_model, config) for name, setup, _, config in readings(setting)]
-    return [Arm(name, "published", config, label=model) for name, model, config in found], _notes(setting)
+    """Return both set-ups in both readings, RoBERTa-large's as written first: the control.
 
-
-def comparisons(arms: Sequence[PlannedArm], factors: Sequence[str], control: str) -> list[Comparison]:
-    """Return the two readings of each set-up, the two set-ups in each reading, and the search's best, if there is one.
-
-    Nothing is averaged: a reading changes several things at once, and not the same in each set-up.
+    Compared are the two readings of each set-up, and the two set-ups in each reading. Nothing is averaged: a reading
+    changes several things at once, and not the same in each set-up.
     """
-    readings = {arm.name: (arm.label, arm.name.rpartition(" ")[2]) for arm in arms if arm.role == "published"}
-    pairs = [
-        pair(arm, reference)
-        for (reference, reference_of), (arm, own) in itertools.combinations(readings.items(), 2)
-        if reference_of[0] == own[0] or reference_of[1] == own[1]
-    ]
-    has_control = control in {arm.name for arm in arms}
-    return [*pairs, *(pair(arm.name, control) for arm in arms if has_control and arm.name not in readings)]
+    found = readings(setting)
+    made = []
+    for place, (name, setup, reading, config) in enumerate(found):
+        alike = [other for other, its, how, _ in found[:place] if its is setup or how == reading]
+        made.append(Arm(name, "published", config, label=setup.run.base_model, against=(*alike,)))
+    return made, _notes(setting)
 
 
 def published(setting: Setting) -> list[Published]:
@@ -110,7 +102,7 @@ def _notes(setting: Setting) -> list[str]:
 STUDY = Study(
     name="published",
     about=__doc__,
-    design=Design(arms=arms, comparisons=comparisons),
+    design=Design(arms=arms),
     page=Page(parts=("published",), published=published),
     defaults=Defaults(sizes={"trials": 0, "epochs": 76}, metrics={"sequence": "f1_macro"}),
 )

@@ -17,49 +17,26 @@ The arms:
     to all.
 """
 
-from collections.abc import Mapping
-
 from adalayers.command.main import main
 from adalayers.states import Settings
 from adalayers.study import Arm, Defaults, Design, Flag, Setting, Study
 
-LAST_LAYER = "layers:-1"
-"""Stands for the deepest layer."""
 SCALAR_MIX: Settings = {"fusion": "scalar-mix", "own_width": True}
-
-PAPERS: Mapping[str, Mapping[str, Settings]] = {
-    "ilse": {
-        "graph, Cayley": {"fusion": "layer-graph", "graph": "cayley"},
-        "graph, full": {"fusion": "layer-graph", "graph": "full"},
-        "set": {"fusion": "layer-set"},
-        "DWAtt": {"fusion": "dwatt", "attends": "texts"},
-        "weighted": SCALAR_MIX,
-        "MLP, last layer": {"fusion": "layer-set", "hidden_states": LAST_LAYER},
-        "linear, last layer": {**SCALAR_MIX, "mix": "last"},
-    },
-}
-"""Paper -> its arms, each with what it is here; the first is the one that it proposes."""
-
-WORDS = {
-    "graph, Cayley": "Cayley graph of layers",
-    "graph, full": "full graph of layers",
-    "set": "sum of layers",
-    "DWAtt": "DWAtt",
-    "weighted": "learned weights",
-    "MLP, last layer": "MLP on the last layer",
-    "linear, last layer": "linear on the last layer",
-}
-"""What pages call these arms."""
 
 
 def arms(setting: Setting) -> tuple[list[Arm], list[str]]:
     """Return the arms of the paper's table, the proposed one first: the control."""
     last = f"layers:{setting.shape.streams[0].layers}"
-    table = {
-        name: {key: last if value == LAST_LAYER else value for key, value in what.items()}
-        for name, what in PAPERS[setting.own.get("paper", "ilse")].items()
+    named: dict[str, tuple[str, Settings]] = {
+        "graph, Cayley": ("Cayley graph of layers", {"fusion": "layer-graph", "graph": "cayley"}),
+        "graph, full": ("full graph of layers", {"fusion": "layer-graph", "graph": "full"}),
+        "set": ("sum of layers", {"fusion": "layer-set"}),
+        "DWAtt": ("DWAtt", {"fusion": "dwatt", "attends": "texts"}),
+        "weighted": ("learned weights", SCALAR_MIX),
+        "MLP, last layer": ("MLP on the last layer", {"fusion": "layer-set", "hidden_states": last}),
+        "linear, last layer": ("linear on the last layer", {**SCALAR_MIX, "mix": "last"}),
     }
-    return [Arm(name, "core", what, words=WORDS[name]) for name, what in table.items()], [
+    return [Arm(name, "core", what, words=words) for name, (words, what) in named.items()], [
         "Of ILSE's arms, LoRA and the best single layer are left out; its tasks and base models are others: this is "
         "its comparison, not its numbers.",
         "DWAtt reads states as this project projects them, learned weights have a scale too, and dropout is before the "
@@ -74,7 +51,7 @@ STUDY = Study(
     defaults=Defaults(sizes={"trials": 0, "seeds": 20, "epochs": 50}),
     task_kind="sequence",
     flags=(
-        Flag("paper", "whose comparison: ilse (default: ilse)", lambda datasets: "ilse", choices=(*PAPERS,)),
+        Flag("paper", "whose comparison: ilse (default: ilse)", lambda datasets: "ilse", choices=("ilse",)),
     ),
 )
 

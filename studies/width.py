@@ -15,42 +15,37 @@ The arms:
     added up with learned weights as there: its parameters are the mix's, and all that it reads is one layer.
 """
 
-from collections.abc import Sequence
-
 from adalayers.command.main import main
-from adalayers.comparisons import Comparison, PlannedArm, pair
+from adalayers.comparisons import Role
+from adalayers.states import Settings
 from adalayers.study import Arm, Defaults, Design, Factor, Page, Setting, Study
 
 
 def arms(setting: Setting) -> tuple[list[Arm], list[str]]:
-    """Return the learned mix, control first, then a layer at several widths and projected often, and the last."""
+    """Return the learned mix, control first, then a layer at several widths and projected often, and the last.
+
+    Each is compared with the mix, and each that is wider with its layer as it is.
+    """
     from search_spaces.width import K
 
     numbers = setting.layers
     chosen = setting.fixed.get("layer", numbers[(len(numbers) - 1) // 2])
     widths = dict.fromkeys([*K, setting.shape.width])
     wide = [k for k in setting.levels("k", [*widths]) if k % setting.base.heads == 0]
-    last = [Arm(f"last k={k}", "last", {"mix": "last", "k": k}) for k in wide if chosen != numbers[-1]]
+
+    def as_wide(name: str, role: Role, what: Settings) -> list[Arm]:
+        return [Arm(f"{name} k={k}", role, {**what, "k": k}, beside=(f"{name} k={wide[0]}",)) for k in wide]
+
+    layer = as_wide(f"layer={chosen}", "single", {"mix": "single", "layer": chosen})
     often = {"fusion": "wide-layer", "layer": chosen, "projections": len(numbers)}
+    once = tuple(arm.name for arm in layer[:1])
     notes = f"No layer was named (`--set layer`): {chosen}, in the middle, is read."
     return [
         Arm("mix", "mix", {"mix": "learned"}),
-        *(Arm(f"layer={chosen} k={k}", "single", {"mix": "single", "layer": chosen, "k": k}) for k in wide),
-        Arm(f"layer={chosen} projections={len(numbers)}", "component", often),
-        *last,
+        *layer,
+        Arm(f"layer={chosen} projections={len(numbers)}", "component", often, beside=once),
+        *(as_wide("last", "last", {"mix": "last"}) if chosen != numbers[-1] else []),
     ], [] if "layer" in setting.fixed else [notes]
-
-
-def comparisons(arms: Sequence[PlannedArm], factors: Sequence[str], control: str) -> list[Comparison]:
-    """Return each arm, and a search's best, against the mix; then each that is wider against its layer as it is."""
-    alone = [arm for arm in arms if arm.role in ("single", "component", "last")]
-    first = {arm.role: arm.name for arm in reversed(alone)}
-    first["component"] = first.get("single", "")
-    wider = [(arm.name, first[arm.role]) for arm in alone]
-    return [
-        *(pair(arm.name, control) for arm in [*alone, *(arm for arm in arms if arm.role == "best")]),
-        *(pair(*sides, primary=False) for sides in wider if sides[1] not in ("", sides[0])),
-    ]
 
 
 STUDY = Study(
@@ -62,7 +57,6 @@ STUDY = Study(
             Factor("layer", "layer", "the only hidden state that is read", scale="choice"),
             Factor("k", "k", "width of the projections", scale="log"),
         ),
-        comparisons=comparisons,
     ),
     page=Page(parts=("costs",), headline=("component", "single")),
     defaults=Defaults(sizes={"trials": 0}),

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Hashable, Mapping, Sequence
+from functools import partial
 from typing import Any, Literal
 
 import pandas as pd
@@ -53,9 +53,9 @@ def export(study: StudyResults, form: Format) -> str:
     if form == "json":
         return f'{{"arms": {arms.to_json(orient="records")}, "comparisons": {claims.to_json(orient="records")}}}\n'
     conditional = claims["kind"].isin(_CONDITIONAL)
-    tables = [_latex_claims(study, claims[~conditional], len(claims), "comparisons")]
+    tables = [_latex_claims(study, claims[~conditional], "comparisons")]
     if conditional.any():
-        tables.append(_latex_claims(study, claims[conditional], len(claims), "interactions"))
+        tables.append(_latex_claims(study, claims[conditional], "interactions"))
     return "\n".join([_latex_arms(study, arms), *tables])
 
 
@@ -70,70 +70,66 @@ def _csv(frame: pd.DataFrame) -> str:
 
 
 def _latex_arms(study: StudyResults, arms: pd.DataFrame) -> str:
-    split = str(arms["split"].iloc[0])
-    rows = [
-        [_text(row["arm"]), f"{row['n']:.0f}", _number(row["mean"]), _interval(row["low"], row["high"])]
-        for row in arms.to_dict("records")
-    ]
-    caption = f"{_about(study)}: {SPLITS[split]} {_text(study.study.request.metric)} by arm, mean over seeds."
-    return _float(study, "rrl", ["Arm", "Seeds", "Mean", r"95\% interval"], rows, caption, "arms")
+    table = {
+        "Arm": arms["arm"].map(_text),
+        "Seeds": arms["n"].astype(int),
+        "Mean": arms["mean"].map(_number),
+        r"95\% interval": [*map(_interval, arms["low"], arms["high"])],
+    }
+    what = f"{SPLITS[arms['split'].iloc[0]]} {_text(study.study.request.metric)}"
+    return _float(study, table, "rrl", f"{what} by arm, mean over seeds.", "arms")
 
 
-def _latex_claims(study: StudyResults, claims: pd.DataFrame, planned: int, label: str) -> str:
-    rows = []
-    for row in claims.to_dict("records"):
-        mark = "$=$ (tie)" if row.get("tie") else MARKS.get(row["verdict"], _text(row["verdict"]))
-        names = _names(row)
-        size = [_number(row["difference"], "+"), _interval(row["low"], row["high"], "+")]
-        rows.append([names, f"{row['n']:.0f}", *size, mark])
+def _latex_claims(study: StudyResults, claims: pd.DataFrame, label: str) -> str:
+    verdicts = claims["verdict"].fillna("").map(lambda verdict: MARKS.get(verdict, _text(verdict)))
+    table = {
+        "Comparison": claims.apply(_names, axis=1),
+        "Seeds": claims["n"],
+        "Difference": claims["difference"].map(partial(_number, sign="+")),
+        "Interval": [*map(partial(_interval, sign="+"), claims["low"], claims["high"])],
+        "": verdicts.mask(claims["tie"], "$=$ (tie)"),
+    }
     first = claims.iloc[0]
     key = ", ".join(f"{mark} {verdict}" for verdict, mark in MARKS.items())
     caption = (
-        f"{_about(study)}: differences of {SPLITS[first['split']]} {_text(first['metric'])} over paired seeds; "
-        f"intervals of all {planned} planned comparisons cover simultaneously at {100 * first['level']:.0f}\\%. {key}."
+        f"differences of {SPLITS[first['split']]} {_text(first['metric'])} over paired seeds, each with the interval "
+        f"of its own test. {key}."
     )
-    return _float(study, "rrlc", ["Comparison", "Seeds", "Difference", "Interval", ""], rows, caption, label)
+    return _float(study, table, "rrlc", caption, label)
 
 
-def _names(row: Mapping[Hashable, Any]) -> str:
+def _names(row: pd.Series) -> str:
     """Return what is compared; an interaction, a difference of differences, is called one."""
+    if row["kind"] == "omnibus":
+        return f"{_text(row['arm'])}, as a whole"
     if row["kind"] == "interaction":
         return f"interaction of {_text(row['arm'])}"
-    factor, equals, _ = str(row["arm"]).partition("=")
+    factor, equals, _ = row["arm"].partition("=")
     same = factor + equals if row["kind"] in ("factor", "simple") else ""
     at = f" at {_text(row['at'])}" if row.get("at") else ""
     return f"{_text(row['arm'])} vs.\\ {_text(str(row['control']).removeprefix(same))}{at}"
 
 
-def _float(
-    study: StudyResults, columns: str, heads: Sequence[str], rows: list[list[str]], caption: str, label: str
-) -> str:
+def _float(study: StudyResults, table: dict[str, Any], columns: str, caption: str, label: str) -> str:
     name = re.sub(r"[^A-Za-z0-9-]+", "-", f"{study.study.study}-{study.folder.name}-{label}")
-    body = "\n".join(f"  {' & '.join(row)} \\\\" for row in [heads, *rows])
-    head, _, rest = body.partition("\n")
-    return (
-        "% \\usepackage{array,booktabs}\n\\begin{table}\n  \\centering\\footnotesize\\setlength{\\tabcolsep}{4pt}\n"
-        f"  \\caption{{{caption}}}\n  \\label{{tab:{name}}}\n"
-        f"  \\begin{{tabular}}{{@{{}}>{{\\raggedright\\arraybackslash}}p{{0.44\\linewidth}}{columns}@{{}}}}\n"
-        f"  \\toprule\n{head}\n  \\midrule\n{rest}\n  \\bottomrule\n"
-        "  \\end{tabular}\n\\end{table}\n"
-    )
-
-
-def _about(study: StudyResults) -> str:
     environment = study.study.environment
-    return f"{_text(environment.backbone.name)} on {_text(environment.dataset.name)}"
+    text = pd.DataFrame(table).to_latex(
+        index=False,
+        caption=f"{_text(environment.backbone.name)} on {_text(environment.dataset.name)}: {caption}",
+        label=f"tab:{name}",
+        column_format=f"@{{}}>{{\\raggedright\\arraybackslash}}p{{0.44\\linewidth}}{columns}@{{}}",
+    )
+    small = "\\begin{table}\n\\centering\\footnotesize\\setlength{\\tabcolsep}{4pt}"
+    return "% \\usepackage{array,booktabs}\n" + text.replace("\\begin{table}", small, 1)
 
 
 def _text(name: object) -> str:
     return re.sub(r"[\\~^&%$#_{}]", lambda found: _SPECIAL[found[0]], str(name))
 
 
-def _number(value: float | None, sign: str = "") -> str:
-    return "--" if value is None or pd.isna(value) else f"${value:{sign}.3f}$"
+def _number(value: float, sign: str = "") -> str:
+    return "--" if pd.isna(value) else f"${value:{sign}.3f}$"
 
 
-def _interval(low: float | None, high: float | None, sign: str = "") -> str:
-    if low is None or high is None or pd.isna(low) or pd.isna(high):
-        return "--"
-    return f"$[{low:{sign}.3f}, {high:{sign}.3f}]$"
+def _interval(low: float, high: float, sign: str = "") -> str:
+    return "--" if pd.isna(low) else f"$[{low:{sign}.3f}, {high:{sign}.3f}]$"

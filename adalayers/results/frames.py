@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import cached_property
-from html import escape
 from pathlib import Path
 from typing import Any
 
@@ -111,21 +110,6 @@ class StudyResults:
         summary = ", ".join(f"{n} {verdict}" for verdict, n in verdicts.items()) or "none"
         counted = f"{len(self.arms)} arms, {len(self.trials)} trials; comparisons: {summary}"
         return f"<{self.study.study}/{self.folder.name}: {counted}>"
-
-    def _repr_html_(self) -> str:
-        """Return the arms and the comparisons as tables, which pandas bounds, for notebooks."""
-        arms = self.arms[["arm", "split", "mean", "low", "high", "n"]]
-        claims = self.claims.reindex(
-            columns=["arm", "control", "at", "n", "difference", "low", "high", "verdict"]
-        )
-        form = "{:.3f}".format
-        tables = [
-            table.map(lambda cell: cell[:200] if isinstance(cell, str) else cell).to_html(
-                index=False, float_format=form, na_rep="", max_rows=60, show_dimensions=True
-            )
-            for table in (arms, claims)
-        ]
-        return f"<p>{escape(repr(self))}, {escape(self.study.request.metric)}</p>{''.join(tables)}"
 
 
 def _of_all(name: str) -> cached_property[pd.DataFrame]:

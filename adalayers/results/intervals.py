@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable
-from dataclasses import dataclass
 
 import numpy as np
 from scipy import stats
@@ -20,35 +20,23 @@ TOLERANCE = 1e-12
 """Values closer than this, relative to the largest, differ by rounding alone."""
 
 
-@dataclass(frozen=True)
-class Interval:
-    """A mean over `n` values and its confidence interval; low and high are None where there is none."""
+def mean_interval(
+    values: Iterable[float], *, limits: tuple[float, float] = (-math.inf, math.inf)
+) -> tuple[float, float, float, int]:
+    """Return the mean of `values`, the ends of its t interval, and of how many it is; missing ones are left out.
 
-    mean: float | None
-    low: float | None
-    high: float | None
-    n: int
-
-
-def mean_interval(values: Iterable[float], *, limits: tuple[float, float] | None = None) -> Interval:
-    """Return the mean of `values` with its t interval; missing values are left out and not counted.
-
-    Fewer than `MIN_N` values have no interval. Nor have values that are all the same: their spread of 0 would give an
-    interval of no width, which claims far more than a few seeds can show.
+    Fewer than `MIN_N` values have no interval (NaN). Nor have values that are all the same: their spread of 0 would
+    give an interval of no width, which claims far more than a few seeds can show.
 
     limits: between which the values lie, and so the interval
     """
     array = np.asarray(list(values), dtype=float)
     finite = array[np.isfinite(array)]
-    if finite.size == 0:
-        return Interval(None, None, None, 0)
-    mean = float(finite.mean())
+    mean = float(finite.mean()) if finite.size else math.nan
     if finite.size < MIN_N or all_same(finite):
-        return Interval(mean, None, None, int(finite.size))
+        return mean, math.nan, math.nan, int(finite.size)
     low, high = map(float, stats.t.interval(LEVEL, finite.size - 1, mean, stats.sem(finite)))
-    if limits is not None:
-        low, high = max(low, limits[0]), min(high, limits[1])
-    return Interval(mean, low, high, int(finite.size))
+    return mean, max(low, limits[0]), min(high, limits[1]), int(finite.size)
 
 
 def all_same(values: np.ndarray, scale: float = 0.0) -> bool:

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, lru_cache
 from statistics import fmean
-from typing import Any, TypeVar
+from typing import Any
 
 import pandas as pd
 
@@ -19,7 +19,7 @@ from adalayers.tasks.kinds import KINDS
 from adalayers.tasks.metrics import RankMetric, bounds, metric
 from reports import names
 from reports.evidence import claims as claiming
-from reports.evidence import omnibus, planning, resampling
+from reports.evidence import omnibus, resampling
 from reports.reading.factors import column, in_order, levels
 from reports.reading.frames import numbers, records, searched
 from reports.reading.load import Loaded
@@ -29,11 +29,14 @@ from reports.tables import convergence, costs, importances, mix, rates
 from reports.tables.convergence import BestSoFar
 from reports.words import SPLITS, AxisLabel, label
 
-T = TypeVar("T")
 EVALUATION_COLUMNS = ["trial_id", "split", "variant", "metric", "value"]
 
 
-@dataclass(frozen=True)
+once = lru_cache(maxsize=4)
+"""Decorator: compute what is made of evidence once, for both pages ask for it."""
+
+
+@dataclass(frozen=True, eq=False)
 class Evidence:
     """The tables behind one report, named as the functions that make them, and its claims."""
 
@@ -55,11 +58,6 @@ class Evidence:
     @property
     def trials(self) -> pd.DataFrame:
         return self.loaded.trials
-
-    @cached_property
-    def computed(self) -> dict[Callable[[Evidence], Any], Any]:
-        """What functions under `once` made of this evidence."""
-        return {}
 
     # Scores and claims
 
@@ -142,26 +140,16 @@ class Evidence:
             self.split,
             [(claim.weights, claim.values) for claim in self.over_seeds],
             self.environment.dataset.labels,
-            self._shared,
+            self.shared,
         )
         return {self.over_seeds[place].key: variance for place, variance in found.items()}, notes
 
     @cached_property
-    def _shared(self) -> list[int]:
+    def shared(self) -> list[int]:
         """The indices of the examples that also stand in train; none where they are not known."""
         indices = read_shared(self.loaded.folder, self.split_name)
         known = self.environment.dataset.shared.get(self.split_name)
         return indices if len(indices) == known else []
-
-    @property
-    def without_shared(self) -> dict[claiming.Key, float]:
-        """Key of a claim -> its difference without the examples that also stand in train, where that can be had."""
-        return {key: found.without for key, found in self.resampled[0].items() if self._shared}
-
-    @cached_property
-    def spread(self) -> float | None:
-        """The standard deviation of scores over seeds, pooled over arms: for planning alone."""
-        return planning.spread(self.scores, self.answers)
 
     def alike(self, arms: Iterable[str]) -> dict[str, str]:
         """Return arm -> the first of these arms that predicts the very same on every seed, of those that follow one."""
@@ -177,11 +165,6 @@ class Evidence:
     def answers(self) -> claiming.PredictionHashes:
         """What stands for the predictions of each arm and seed."""
         return claiming.prediction_hashes(self.trials)
-
-    @property
-    def without_examples(self) -> list[str]:
-        """Why claims lack the interval over test examples."""
-        return self.resampled[1]
 
     @cached_property
     def example_variances(self) -> dict[claiming.Key, float]:
@@ -348,15 +331,3 @@ class Evidence:
         """Return the row of `tables.arms` of an arm."""
         rows = records(self.arms[self.arms["arm"] == arm])
         return rows[0] if rows else None
-
-
-def once(compute: Callable[[Evidence], T]) -> Callable[[Evidence], T]:
-    """Decorator: compute what is made of evidence once, for both pages ask for it."""
-
-    def computed(evidence: Evidence) -> T:
-        if compute not in evidence.computed:
-            evidence.computed[compute] = compute(evidence)
-        found: T = evidence.computed[compute]
-        return found
-
-    return computed

@@ -65,12 +65,12 @@ class Estimate:
 
 
 def paired(by_seed: Iterable[float], smallest: float | None, *, scale: float) -> Estimate | None:
-    """Return the mean of differences by seed; None for fewer than two, or where all are the same but for rounding.
+    """Return the mean of differences by seed, two at least; None where all are the same but for rounding.
 
     scale: the largest value they are differences of, which sets what rounding is: 0.3 - 0.2 and 0.4 - 0.3 are the same
     """
     values = np.fromiter(by_seed, dtype=float)
-    if values.size < 2 or all_same(values, scale=scale):
+    if all_same(values, scale=scale):
         return None
     error = float(values.std(ddof=1)) / math.sqrt(values.size)
     return Estimate(float(values.mean()), error, int(values.size) - 1, smallest)
@@ -80,10 +80,8 @@ def unpaired(samples: Sequence[Sequence[float]], smallest: float | None, *, scal
     """Return the sum of the means of independent samples, with Welch's standard error.
 
     It has the degrees of freedom of the smallest sample: Welch's own reject too often at the small levels of a family.
-    None for a sample of fewer than two values, or where none varies.
+    None where none varies. Each has two values at least.
     """
-    if min(map(len, samples)) < 2:
-        return None
     arrays = [np.asarray(sample) for sample in samples]
     variances = [array.var(ddof=1) / array.size for array in arrays if not all_same(array, scale=scale)]
     if not variances:

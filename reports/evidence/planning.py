@@ -22,7 +22,9 @@ MIN_SEEDS_OF_SPREAD = 3
 """Seeds below which an arm is left out of the spread, where others have more."""
 
 
-def spread(scores: Mapping[str, Mapping[int, float]], answers: PredictionHashes) -> float | None:
+def spread(
+    scores: Mapping[str, Mapping[int, float]] | pd.DataFrame, answers: PredictionHashes
+) -> float | None:
     """Return the standard deviation of one score once its arm and its seed are known, pooled over arms.
 
     None for fewer than two arms or shared seeds. That of a comparison is this times the root of the sum of its squared

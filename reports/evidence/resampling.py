@@ -26,9 +26,6 @@ from reports.words import count
 
 RESAMPLES = 1000
 
-NEIGHBOURS = 30
-"""Examples of a block: sentences that stand together in a corpus may be of one document."""
-
 _SCORE_ROUNDING = 1e-6
 """Predictions whose score is this near to that of `trials.csv` are those it was computed from."""
 
@@ -42,14 +39,11 @@ class Variance(NamedTuple):
 
     Attributes:
         mean: Of its mean over seeds.
-        blocks: That of its mean where `NEIGHBOURS` examples stay together, by leaving out each block in turn, and how
-            many blocks there are; None for numbers.
         without: The mean difference itself without the examples that also stand in train.
     """
 
     mean: float
-    blocks: tuple[float, int] | None = None
-    without: float = math.nan
+    without: float
 
 
 def example_variances(
@@ -93,11 +87,10 @@ def example_variances(
             return {}, [f"`{PREDICTIONS}` could not be used: {error}"]
         if groups is not None and not groups.any():
             return {}, ["all examples are of one group"]
-        blocks = _left_out(len(index)) if groups is None else np.ones((1, len(index)), dtype=bool)
-        weights = np.vstack([~np.isin(index, [*shared]), blocks]).astype(np.float32)
-        without, *without_block, whole = selects.resampled(counts, weights).T
+        weights = np.stack([~np.isin(index, [*shared]), np.ones(len(index))]).astype(np.float32)
+        without, whole = selects.resampled(counts, weights).T
         believed = np.abs(whole - scores.reindex(scored).to_numpy()) <= _SCORE_ROUNDING
-        draws = np.vstack([without, _draws(selects, counts, groups).T, *without_block]).T
+        draws = np.column_stack([without, _draws(selects, counts, groups)])
         drawn = {trial: draws[place] for place, trial in enumerate(scored) if believed[place]}
     missing = len(scores) - len(drawn)
     note = f"`{PREDICTIONS}` does not give the score of {count(missing, 'trial')} in `{TRIALS}`"
@@ -143,17 +136,6 @@ def collect(
     return [*map(str, trials[alike])], index, Counts(gold[0], predicted, hits, n_labels), groups
 
 
-def _left_out(examples: int) -> np.ndarray:
-    """Return weights [blocks + 1, examples] that leave out a block of neighbours each, and in the end none.
-
-    The last block has the rest too; there are none of fewer than two.
-    """
-    blocks = examples // NEIGHBOURS if examples >= 2 * NEIGHBOURS else 0
-    block = np.minimum(np.arange(examples) // NEIGHBOURS, blocks - 1)
-    kept: np.ndarray = block != np.arange(blocks + 1)[:, None]
-    return kept
-
-
 def _draws(selects: Metric, counts: Counts, groups: np.ndarray | None) -> np.ndarray:
     """Return scores [trials, `RESAMPLES`] over draws of examples or of groups, the same draws for all trials."""
     n, rng = counts.gold.shape[1], np.random.default_rng(0)
@@ -180,7 +162,5 @@ def _variances(
         if seeds and {(arm, seed) for arm in weights for seed in seeds} <= of_trial.keys():
             by_seed = [sum(weights[arm] * of_trial[arm, seed] for arm in weights) for seed in seeds]
             without, *mean = np.array(by_seed).mean(axis=0)
-            left_out = mean[RESAMPLES:]  # a block each
-            blocks = (float(np.var(left_out)) * (len(left_out) - 1), len(left_out)) if len(left_out) else None
-            variances[place] = Variance(float(np.var(mean[:RESAMPLES], ddof=1)), blocks, float(without))
+            variances[place] = Variance(float(np.var(mean, ddof=1)), float(without))
     return variances

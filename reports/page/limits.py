@@ -21,7 +21,6 @@ from reports import names
 from reports.evidence.claims import Claim, differences
 from reports.evidence.evidence import Evidence, once
 from reports.evidence.planning import chance, resolution
-from reports.evidence.resampling import NEIGHBOURS
 from reports.page.finding import finding, majority, under_trained
 from reports.reading import space
 from reports.reading.frames import numbers, texts
@@ -40,9 +39,6 @@ LATE = 0.8
 HEAVY, RARE = 0.5, 0.01
 """Share of a comparison's variance that one seed holds above which that is said, where normal differences show as
 large a share as seldom as the second says: of six, the largest holds more than half of it in 42% of samples."""
-WIDER = 1.2
-"""Times the standard error over sentences drawn one by one of that over blocks of neighbours above which that is said,
-where independent sentences show as much as seldom as `RARE` says, over all comparisons."""
 UNEQUAL = 1.2
 """Times the trained weights of another arm above which that is said."""
 
@@ -146,7 +142,7 @@ def examples(evidence: Evidence) -> Rows | None:
 
 def without_examples(evidence: Evidence) -> Rows | None:
     """Some intervals do not cover the choice of examples."""
-    why = evidence.without_examples
+    why = evidence.resampled[1]
     return {"split": evidence.split_name, "why": [markdown(prose(one)) for one in why]} if why else None
 
 
@@ -155,10 +151,10 @@ def shared(evidence: Evidence) -> Rows | None:
     dataset, split = evidence.environment.dataset, evidence.split_name
     if not (n := dataset.shared.get(split)):
         return None
-    found, without = finding(evidence), evidence.without_shared
+    found, resampled = finding(evidence), evidence.resampled[0] if evidence.shared else {}
     told = [*found.headline, *sorted(found.all, key=lambda one: -one.size)]
-    first = next((one for one in told if one.claim.key in without and not one.claim.tie), None)
-    difference = without[first.claim.key] if first else None
+    first = next((one for one in told if one.claim.key in resampled and not one.claim.tie), None)
+    difference = resampled[first.claim.key].without if first else None
     changed = first is not None and number(difference) != number(first.claim.difference)
     rows = {"n": n, "of": dataset.examples.get(split), "split": split}
     return rows | {"first": first, "difference": difference, "changed": changed}
@@ -210,27 +206,6 @@ def heavy(evidence: Evidence) -> Rows | None:
         if share > max(HEAVY, (n - 1) / n * t**2 / (n - 2 + t**2)):
             found.append((names.compared(claim, evidence.request), seed, share))
     return {"found": found} if found else None
-
-
-def documents(evidence: Evidence) -> Rows | None:
-    """Neighbouring sentences, as of one document, are right and wrong together."""
-    # Only of sentences neighbours are of one document.
-    variances = evidence.resampled[0] if evidence.per_word else {}
-    drawn = [(claim, variances[claim.key]) for claim in evidence.planned if claim.key in variances]
-    ratios = [
-        (claim, math.sqrt(variance.blocks[0] / variance.mean), variance.blocks[1])
-        for claim, variance in drawn
-        if variance.blocks and variance.mean
-    ]
-    wider = [
-        (claim, ratio)
-        for claim, ratio, blocks in ratios
-        if ratio > max(WIDER, math.sqrt(special.chdtri(blocks - 1, RARE / len(ratios)) / (blocks - 1)))
-    ]
-    if not wider:
-        return None
-    most = max(ratio for _, ratio in wider)
-    return {"names": _named([claim for claim, _ in wider], evidence), "most": most, "block": NEIGHBOURS}
 
 
 def code(evidence: Evidence) -> Rows | None:
@@ -307,7 +282,6 @@ RULES: tuple[Callable[[Evidence], Rows | None], ...] = (
     edge_of_rates,
     heavy,
     taken,
-    documents,
     after_decision,
     edges,
     classes,

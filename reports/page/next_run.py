@@ -11,7 +11,7 @@ from typing import Literal
 from adalayers.comparisons import FIRST, IMPORTANCES_NAMED_FROM
 from reports.evidence.claims import Claim
 from reports.evidence.evidence import Evidence
-from reports.evidence.planning import MOST_SEEDS, seeds_for
+from reports.evidence.planning import MOST_SEEDS, seeds_for, spread
 from reports.page.finding import under_trained
 from reports.page.limits import too_coarse
 from reports.reading.frames import numbers
@@ -114,16 +114,17 @@ def _minutes(evidence: Evidence, seeds: int, *, new: bool = False) -> float | No
 
 def _seeds(claims: list[Claim], evidence: Evidence) -> tuple[int | None, int]:
     """Return the seeds that most of what is open needs, and how much that is; None: over `MOST_SEEDS`."""
-    planned, effect, spread = evidence.request.seeds, evidence.request.smallest_effect, evidence.spread
-    if spread is None or not effect:
+    planned, effect = evidence.request.seeds, evidence.request.smallest_effect
+    sd_of_scores = spread(evidence.scores, evidence.answers)
+    if sd_of_scores is None or not effect:
         return max(10, 2 * planned), len(claims)
     needed = []
     for claim in claims:
-        if claim.level and spread:
+        if claim.level and sd_of_scores:
             # By its own spread where enough seeds know it; the differences seen play no part: computing from them
             # would promise whatever chance happened to show.
             own = claim.sd if claim.n >= OWN_SPREAD_FROM else None
-            sd = own or spread * math.hypot(*claim.weights.values())
+            sd = own or sd_of_scores * math.hypot(*claim.weights.values())
             needed.append(seeds_for(effect, sd, claim.level, evidence.example_variances.get(claim.key, 0.0)))
     within = [seeds for seeds in needed if seeds is not None]
     return (max(*within, planned + 3), len(within)) if within else (None, 0)

@@ -77,10 +77,9 @@ def cell_names(table: pd.DataFrame, factors: Sequence[Factor]) -> list[str]:
     """Return for each row what its levels of `factors` are called: "α = 8, λ = 0.001"; "" where one is unknown."""
     names = []
     for row in table[[column(factor.name) for factor in factors]].to_numpy(dtype=object):
-        row_levels = [level(value) for value in row]
         parts = [
             f"{short(factor)} = {level_name(value)}"
-            for factor, value in zip(factors, row_levels, strict=True)
+            for factor, value in zip(factors, map(level, row), strict=True)
             if value is not None
         ]
         names.append(", ".join(parts) if len(parts) == len(factors) else "")

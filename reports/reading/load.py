@@ -141,8 +141,6 @@ def without_scores(trials: pd.DataFrame, trial_ids: Collection[str]) -> pd.DataF
     scores = {
         name: numbers(trials, name) for name in trials.columns if str(name).startswith(("val/", "test/"))
     }
-    if not trial_ids:
-        return trials.assign(**scores)
     lost = trials["trial_id"].isin(list(trial_ids))
     of_pair = pd.MultiIndex.from_frame(trials[["stage", "arm", "seed"]])
     columns = {name: values.mask(lost) for name, values in scores.items()}

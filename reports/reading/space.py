@@ -70,12 +70,7 @@ def describe(domain: Domain) -> str:
 
 def as_choice(value: Any, choices: tuple[str, ...]) -> str | None:
     """Return the choice that a value of `trials.csv` is: numbers are compared as numbers (0 is 0.0)."""
-    text = str(value)
-    if text in choices:
-        return text
-    number = level(text)
-    same = (choice for choice in choices if isinstance(number, float) and level(choice) == number)
-    return next(same, None)
+    return next((choice for choice in choices if level(choice) == level(str(value))), None)
 
 
 def edges(trials: pd.DataFrame, study: StudyFile) -> list[dict[str, Any]]:

@@ -175,9 +175,8 @@ def summary(
         prefix: What the names begin with.
         limits: Between which the values lie.
     """
-    interval = mean_interval(values, limits=limits)
-    cells = (interval.mean, interval.low, interval.high, interval.n)
-    return dict(zip(summary_names(prefix), [math.nan if x is None else x for x in cells], strict=True))
+    cells = mean_interval(values, limits=limits or (-math.inf, math.inf))
+    return dict(zip(summary_names(prefix), cells, strict=True))
 
 
 def summaries(

@@ -11,7 +11,6 @@ from scipy import stats
 import adalayers
 from adalayers.__main__ import main
 from adalayers.errors import BadInput
-from reports.decide import page
 
 PUBLISHED = Path("docs/results/ablation/minilm-conll2003-whole")
 EFFECTS = {"base": 0.0, "good": 0.03, "same": 0.0, "bad": -0.03, "open": 0.0}
@@ -128,11 +127,3 @@ def test_noise_is_the_spread_and_the_seeds_that_find_the_smallest_effect(ran):
     needed, sd = int(found["seeds_needed"]), float(found["sd"]) * 2**0.5
     power = [stats.nct.sf(stats.t.isf(0.02, n - 1), n - 1, 0.003 / sd * n**0.5) for n in (needed - 1, needed)]
     assert power[0] < 0.9 <= power[1]
-
-
-def test_claims_of_a_notebook_make_a_page():
-    claims = adalayers.results(PUBLISHED.parent).claims
-    head, *rows = page(claims).splitlines()
-    for arm, difference in zip(claims["arm"], claims["difference"], strict=True):
-        row = next(row for row in rows if f"`{arm}`" in row and f"{difference:+.4f}" in row)
-        assert row.count("|") == head.count("|")

@@ -97,7 +97,7 @@ def _told(study: Any, setting: Setting) -> Iterator[str]:
     factors = [factor.name for factor in study.design.factors if factor.name in used]
     known = planned_arms(made, setting.shape)
     for search in made.searches:
-        becomes = {"name": search.becomes, "role": search.role, "tunes": (search.name,)}
+        becomes = {"name": search.becomes, "role": search.role, "tunes": (search.name,), "against": None}
         known.append(dataclasses.replace(known[0], **becomes))
     planned_pairs = study.design.comparisons(known, factors, made.control)
     yield f"interactions {sum(pair.kind == 'interaction' for pair in planned_pairs)}"

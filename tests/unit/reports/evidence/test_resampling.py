@@ -133,7 +133,7 @@ def test_the_wider_interval_holds_the_other_and_missing_predictions_lose_it_alon
     without = Evidence(load(place))
     assert [(c.low, c.high, c.verdict) for c in without.claims] == [(c.low, c.high, c.verdict) for c in found]
     assert {claim.examples_low for claim in without.claims} == {None}
-    assert without.without_examples == ["`predictions.parquet` is missing or lacks columns"]
+    assert without.resampled[1] == ["`predictions.parquet` is missing or lacks columns"]
 
 
 def test_on_validation_the_searchs_best_has_no_interval_over_the_examples_that_chose_it(tmp_path):
