@@ -36,7 +36,7 @@ def test_a_study_runs_from_python_and_returns_its_results(ran):
     results = adalayers.study(
         "single_layer", backbone=["minilm", "gpt2"], seeds=6, set=settings, fresh=True, label=None
     )
-    words = "--backbone minilm gpt2 --seeds 6 --set k=32 positions=true --fresh"
+    words = "--backbone minilm gpt2 --seeds 6 --set k=32 positions=True --fresh"
     assert (ran["argv"], ran["program"]) == (words.split(), "adalayers study single_layer")
     assert results.arms["arm"].iloc[0] == "mix"
     ran["folders"] = ran["folders"] * 2
