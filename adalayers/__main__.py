@@ -52,8 +52,7 @@ def _study(words: list[str]) -> int:
 
 def _parser() -> argparse.ArgumentParser:
     whole = Parser(prog="adalayers", allow_abbrev=False)
-    version = "print the version, and its commit where known"
-    whole.add_argument("--version", action=_Version, nargs=0, default=argparse.SUPPRESS, help=version)
+    whole.add_argument("--version", action="version", version=f"adalayers {__version__}")
     commands = whole.add_subparsers(required=True, metavar="command")
 
     def command(name: str, runs: str, help: str) -> argparse.ArgumentParser:
@@ -65,23 +64,16 @@ def _parser() -> argparse.ArgumentParser:
     command("study", "", "run a study by its name; without one, list all of them")
     command("report", "", "rebuild the reports of results folders")
 
-    flag = command(
-        "list", "results:list_results", "list the studies of a results folder, and how each stands"
-    ).add_argument
-    within = "results/, or a folder within (default: %(default)s)"
-    flag("folder", nargs="?", default="results", metavar="FOLDER", help=within)
+    flag = command("list", "results:list_results", "list the studies of a folder, with states").add_argument
+    flag("folder", nargs="?", default="results", metavar="FOLDER", help="default: %(default)s")
 
     flag = command("new-study", "new_study:new_study", "write a study of your own to begin with").add_argument
     flag("name", metavar="NAME", help="of the study and its files, which are written here")
 
-    flag = command(
-        "cache", "cache:list_or_remove", "list what the feature store holds, and remove of it"
-    ).add_argument
+    flag = command("cache", "cache:list_or_remove", "list the feature store, and remove of it").add_argument
     flag("--cache-dir", metavar="DIR", help="default: ADALAYERS_CACHE, else the user's cache folder")
-    names = "remove these; * and ? stand for any characters"
-    flag("--remove", dest="names", nargs="+", default=[], metavar="NAME", help=names)
-    least_used = "remove what was used longest ago until this much is left"
-    flag("--keep-gb", type=float, metavar="N", help=least_used)
+    flag("--remove", dest="names", nargs="+", default=[], metavar="NAME", help="remove these; * and ? match")
+    flag("--keep-gb", type=float, metavar="N", help="remove those used longest ago until this much is left")
     flag("--dry-run", action="store_true", help="say what would be removed, and leave it")
 
     flag = command("sync", "results:sync", "mirror a finished study's results folder to MLflow").add_argument
@@ -93,65 +85,46 @@ def _parser() -> argparse.ArgumentParser:
     either("--control", default="", metavar="NAME", help="compare every other arm with this one")
     either("--pairs", nargs="+", default=[], metavar="ARM:CONTROL", help="compare these alone")
     flag("--lower-is-better", action="store_true", help="of errors, losses, times")
-    gate = "exit code 0 if this arm is better, 3 worse, 4 no difference, 5 open"
-    flag("--gate", metavar="NAME", help=gate)
+    flag("--gate", metavar="NAME", help="exit code 0 if it is better, 3 worse, 4 no difference, 5 open")
     _format(flag, "page", "latex", "json")
     _scores(flag)
 
-    flag = command(
-        "noise", "decide:run_noise", "say how much such scores vary, and how many seeds they take"
-    ).add_argument
+    flag = command("noise", "decide:run_noise", "say how much such scores vary over seeds").add_argument
     _scores(flag)
 
-    flag = command(
-        "export", "results:export", "print a study's tables for a paper: arms and comparisons"
-    ).add_argument
+    flag = command("export", "results:export", "print a study's tables for a paper").add_argument
     flag("folder", metavar="FOLDER", help=_RESULTS)
-    _format(
-        flag, "latex", "csv", "json", what="latex: two tables in booktabs; csv and json: with all columns; "
-    )
+    _format(flag, "latex", "csv", "json", what="two tables in booktabs, or all columns; ")
 
-    flag = command(
-        "repeat", "repeat:repeat", "train one trial of a study again, alone, and compare"
-    ).add_argument
+    flag = command("repeat", "repeat:repeat", "train a study's trial again, alone, and compare").add_argument
     flag("folder", metavar="FOLDER", help=_RESULTS)
     flag("trial_id", metavar="TRIAL", help="a trial_id of its trials.csv")
     flag("--backbone", metavar="NAME", help="where the backbone is; default: by the name that the study has")
     flag("--dataset", metavar="NAME", help="where the dataset is; default: by the name that the study has")
     _data_dir(flag)
 
-    texts = "ask trained tasks about texts, those of one base model on one pass"
-    parser = command("predict", "predict:predict", texts)
+    parser = command("predict", "predict:predict", "ask trained tasks of one base model about texts")
     flag, either = parser.add_argument, parser.add_mutually_exclusive_group().add_argument
     flag("folders", nargs="+", metavar="FOLDER", help=_TRAINED)
-    either(
-        "--text", dest="texts", action="append", metavar="TEXT", help="a text; as often as there are texts"
-    )
+    either("--text", dest="texts", action="append", metavar="TEXT", help="a text; may be given again")
     either("--file", metavar="FILE", help="a text a line; default: standard input")
     _format(flag, "text", "jsonl")
-    words = "lines are words already, apart by white space: read them word by word"
-    flag("--words", action="store_true", help=words)
-    flag(
-        "--backbone", metavar="NAME", help="where the base model is; default: by the id that the folders name"
-    )
+    flag("--words", action="store_true", help="lines are words already, apart by white space")
+    flag("--backbone", metavar="NAME", help="where the base model is; default: by the id in the folders")
     _data_dir(flag)
-    most = "most tokens of a text; default: 512, or what the base model takes"
-    flag("--max-length", type=int, metavar="N", help=most)
+    flag("--max-length", type=int, metavar="N", help="in tokens; default: 512, or what the base model takes")
 
     flag = command("inspect", "results:inspect", "say what a trained task is, and what it costs").add_argument
     flag("folder", metavar="FOLDER", help=_TRAINED)
     return whole
 
 
-def _later(runs: str) -> Callable[..., int | None]:
+def _later(runs: str) -> Callable[..., Any]:
     """Return what imports a module of `adalayers.command` when it is called, and calls a function of it."""
     module, _, function = runs.partition(":")
 
-    def run(**arguments: Any) -> int | None:
-        code: int | None = getattr(importlib.import_module(f"adalayers.command.{module}"), function)(
-            **arguments
-        )
-        return code
+    def run(**arguments: Any) -> Any:
+        return getattr(importlib.import_module(f"adalayers.command.{module}"), function)(**arguments)
 
     return run
 
@@ -162,37 +135,19 @@ def _format(flag: Callable[..., argparse.Action], *forms: str, what: str = "") -
 
 
 def _data_dir(flag: Callable[..., argparse.Action]) -> None:
-    there = "folder of local copies, tried before the hub (default: ADALAYERS_DATA)"
-    flag("--data-dir", metavar="DIR", default=os.environ.get("ADALAYERS_DATA") or None, help=there)
+    there = os.environ.get("ADALAYERS_DATA") or None
+    flag("--data-dir", metavar="DIR", default=there, help="of local copies; default: ADALAYERS_DATA")
 
 
 def _scores(flag: Callable[..., argparse.Action]) -> None:
     """Add the flags that say how a table of runs is read."""
-
-    def name_or_none(text: str) -> str | None:
-        return None if text == "none" else text
-
     flag("file", metavar="SCORES.csv", help="a row per run; - for standard input")
     flag("--arm-column", dest="arm", default="arm", metavar="NAME", help="default: %(default)s")
-    seed = "default: %(default)s; none: no runs belong together"
-    flag("--seed-column", dest="seed", type=name_or_none, default="seed", metavar="NAME", help=seed)
-    scores = {"dest": "scores", "default": ["score"], "help": "default: score"}
-    flag("--score-columns", nargs="+", metavar="NAME", **scores)
+    seed = {"default": "seed", "type": lambda name: None if name == "none" else name}
+    flag("--seed-column", dest="seed", metavar="NAME", help="default: %(default)s; or none", **seed)
+    flag("--score-columns", dest="scores", nargs="+", default=["score"], metavar="NAME")
     flag("--case-columns", dest="cases", nargs="+", default=[], metavar="NAME", help="compare within these")
-    smallest = "the smallest difference of interest, on the scores' scale"
-    flag("--smallest-effect", type=float, metavar="X", help=smallest)
-
-
-class _Version(argparse.Action):
-    """Prints what this is, and ends."""
-
-    def __call__(self, parser: argparse.ArgumentParser, *_: Any) -> None:
-        from adalayers.console.progress import show
-        from adalayers.results.provenance import git_state
-
-        commit = git_state().commit
-        show(f"adalayers {__version__}" + (f" ({commit})" if commit else ""))
-        parser.exit()
+    flag("--smallest-effect", type=float, metavar="X", help="the smallest difference of interest")
 
 
 if __name__ == "__main__":

@@ -9,7 +9,6 @@ from __future__ import annotations
 import contextlib
 import fnmatch
 import getpass
-import logging
 import os
 import sys
 import tempfile
@@ -19,26 +18,18 @@ from pathlib import Path
 
 from adalayers.errors import BadInput, local_path, require_readable
 
-logger = logging.getLogger(__name__)
-
-HOME_PREFIX = "adalayers-home-"
-"""Of the home of a user who has none."""
-
-CLEARED = {
-    "MPLBACKEND": "figures are files; a notebook's backend may not be installed here, and Matplotlib then ends",
-    "TUNE_*": "Tune's settings: some end it (TUNE_RESULT_DIR), others change what a scheduler sees of a trial",
-    "RAY_AIR_*": "as those of Tune",
-    "RAY_RUNTIME_ENV_HOOK": "another's code would say what workers import",
-    "RAY_TMPDIR": "Ray's files lie in a folder of the study's own",
-    **dict.fromkeys(
-        ("GIT_DIR", "GIT_WORK_TREE", "GIT_COMMON_DIR", "GIT_INDEX_FILE"),
-        "of a git hook: the commit is that of this code, not of the repository that called",
-    ),
-    "PYTHONWARNINGS": "a library's warning is not an error of a study",
-    "MLFLOW_RUN_ID": "a study has a run of its own",
-    "MLFLOW_EXPERIMENT_*": "a study has an experiment of its own",
-}
-"""Variables that no command hears, as patterns, and why."""
+CLEARED = (
+    "MPLBACKEND",  # figures are files; a notebook's backend may not be installed here, and Matplotlib then ends
+    "TUNE_*",  # some end Tune (TUNE_RESULT_DIR), others change what a scheduler sees of a trial
+    "RAY_AIR_*",  # as those of Tune
+    "RAY_RUNTIME_ENV_HOOK",  # another's code would say what workers import
+    "RAY_TMPDIR",  # Ray's files lie in a folder of the study's own
+    # Of a git hook: the commit is that of this code, not of the repository that called.
+    *("GIT_DIR", "GIT_WORK_TREE", "GIT_COMMON_DIR", "GIT_INDEX_FILE"),
+    "PYTHONWARNINGS",  # a library's warning is not an error of a study
+    *("MLFLOW_RUN_ID", "MLFLOW_EXPERIMENT_*"),  # a study has its own
+)
+"""Variables that no command hears, as patterns."""
 
 SET = {
     # Else Ray uploads the current folder of a driver under `uv run`, and workers run what lies there.
@@ -74,9 +65,8 @@ def prepared() -> Iterator[None]:
     with contextlib.ExitStack() as stack:
         cleared = [name for name in os.environ if any(fnmatch.fnmatch(name, of) for of in CLEARED)]
         defaults = {name: value for name, value in DEFAULTS.items() if name not in os.environ}
-        stack.enter_context(inherited({**dict.fromkeys(cleared), **SET, **defaults}))
-        stack.enter_context(inherited(_temporary()))
-        stack.enter_context(inherited(_person(stack)))
+        changed = {**dict.fromkeys(cleared), **SET, **defaults, **_person(stack)}
+        stack.enter_context(inherited(changed))
         if sys.warnoptions:  # of PYTHONWARNINGS, or -W; for good: libraries warn while Python ends, too
             warnings.simplefilter("ignore")
         _refuse()
@@ -101,18 +91,11 @@ def inherited(more: Mapping[str, str | None]) -> Iterator[None]:
 
 
 def default_cache() -> Path:
-    """Return ADALAYERS_CACHE, else `adalayers` in the user's cache folder.
-
-    It is said where that goes with the command, for the user has no home.
-    """
-    if path := os.environ.get("ADALAYERS_CACHE"):
-        return local_path(path, "ADALAYERS_CACHE")
-    folder = local_path(os.environ.get("XDG_CACHE_HOME") or "~/.cache", "the user's cache folder")
-    if any(parent.name.startswith(HOME_PREFIX) for parent in folder.parents):
-        logger.warning(
-            "this user has no home folder: hidden states are not kept for a next run; give --cache-dir"
-        )
-    return folder / "adalayers"
+    """Return ADALAYERS_CACHE, else `adalayers` in the user's cache folder."""
+    folder = (
+        os.environ.get("ADALAYERS_CACHE") or (os.environ.get("XDG_CACHE_HOME") or "~/.cache") + "/adalayers"
+    )
+    return local_path(folder, "the cache of hidden states (ADALAYERS_CACHE)")
 
 
 def _set(values: Mapping[str, str | None]) -> None:
@@ -121,16 +104,6 @@ def _set(values: Mapping[str, str | None]) -> None:
             os.environ.pop(name, None)
         else:
             os.environ[name] = value
-
-
-def _temporary() -> dict[str, str | None]:
-    """Return TMPDIR cleared, where it is a path that this process's locale does not read as the libraries do."""
-    try:
-        require_readable(os.environ.get("TMPDIR", ""))
-    except BadInput:
-        tempfile.tempdir = None  # it is looked for once
-        return {"TMPDIR": None}
-    return {}
 
 
 def _person(stack: contextlib.ExitStack) -> dict[str, str]:
@@ -145,7 +118,7 @@ def _person(stack: contextlib.ExitStack) -> dict[str, str]:
         person["USER"] = f"user-{os.getuid()}"
     if not Path(os.path.expanduser("~")).is_dir():
         with contextlib.suppress(OSError):  # `_refuse` says so
-            person["HOME"] = stack.enter_context(tempfile.TemporaryDirectory(prefix=HOME_PREFIX))
+            person["HOME"] = stack.enter_context(tempfile.TemporaryDirectory(prefix="adalayers-home-"))
     return person
 
 
@@ -153,7 +126,7 @@ def _refuse() -> None:
     """Refuse what no variable mends, before anything is computed.
 
     Raises:
-        BadInput: The current folder is gone, or there is no folder for temporary files.
+        BadInput: The current folder is gone, or there is no folder for temporary files that libraries can read.
     """
     try:
         os.getcwd()
@@ -162,6 +135,6 @@ def _refuse() -> None:
             f"wanted a current folder, this one is gone ({error.strerror}); change to one that exists"
         ) from None
     try:
-        tempfile.gettempdir()
+        require_readable(tempfile.gettempdir())
     except OSError as error:
         raise BadInput(f"wanted a folder for temporary files ({error.strerror}); set TMPDIR to one") from None

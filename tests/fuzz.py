@@ -57,7 +57,7 @@ from adalayers.states import Shape, Stream
 from adalayers.storage.folder import Folder
 from adalayers.tasks import task as tasks
 from adalayers.tuning.cluster import cluster_address
-from adalayers.tuning.run_log import RunLog
+from adalayers.tuning.running_case import RunLog
 from studies.alpha_lambda import STUDY
 from tests.helpers.long_form import Wrong, in_folder, parser_of
 from tests.helpers.made_up import MadeUp

@@ -265,12 +265,6 @@ def streams(config: Any, family: Family, identifier: str) -> tuple[tuple[Stream,
     return (first,), width
 
 
-def bytes_per_parameter(folder: Path, identifier: str) -> int:
-    """Return the bytes that a parameter takes in the model's files, by its config; 4 if the config does not say."""
-    saved_as = getattr(read_config(folder, identifier), "dtype", None)
-    return int(getattr(saved_as, "itemsize", 4))
-
-
 def is_encoder_decoder(config: Any) -> bool:
     """Return whether transformers loads an encoder-decoder model from this config."""
     family = family_of(config)

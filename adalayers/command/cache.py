@@ -10,7 +10,7 @@ from pathlib import Path
 
 from adalayers.console.progress import duration, show, size
 from adalayers.environ import default_cache
-from adalayers.errors import BadInput, CannotWrite, local_path
+from adalayers.errors import CannotWrite, local_path, unknown
 from adalayers.features.store import META, PROGRESS, USED, checked, reading, try_exclusive
 
 
@@ -29,13 +29,9 @@ def list_or_remove(
         dry_run: Say what would be removed, and leave it.
 
     Raises:
-        BadInput: If a limit is below 0, no store has such a name, or the cache is a file.
+        BadInput: If no store has such a name.
     """
     root = local_path(cache_dir, "--cache-dir") if cache_dir else default_cache()
-    if keep_gb is not None and not keep_gb >= 0:
-        raise BadInput(f"wanted --keep-gb of at least 0, got {keep_gb:g}; raise it")
-    if root.exists() and not root.is_dir():
-        raise BadInput(f"wanted the folder of the feature store, {root} is a file; name another --cache-dir")
     found = {folder: _bytes(folder) for folder in stores(root)}
     if not names and keep_gb is None:
         for folder in found:
@@ -44,12 +40,9 @@ def list_or_remove(
         return
     chosen = [folder for folder in found if any(fnmatch.fnmatchcase(folder.name, name) for name in names)]
     if names and not chosen:
-        known = ", ".join(folder.name for folder in found) or "none"
-        raise BadInput(
-            f"wanted stores named {' '.join(names)}, {root} holds {known}; adalayers cache lists them"
-        )
+        raise unknown("store", " ".join(names), [folder.name for folder in found])
     left = [folder for folder in found if folder not in chosen]
-    while keep_gb is not None and sum(found[folder] for folder in left) > keep_gb * 1e9:
+    while left and keep_gb is not None and sum(found[folder] for folder in left) > keep_gb * 1e9:
         chosen.append(left.pop())
     freed = 0
     for folder in chosen:
@@ -89,16 +82,13 @@ def _remove(folder: Path) -> bool:
             if not ours or (let_go := reading(folder, alone=True)) is None:
                 return False
             try:
-                if folder.is_symlink():  # what it points to is not ours
-                    folder.unlink()
-                else:
-                    shutil.rmtree(folder)
+                shutil.rmtree(folder)  # of a link it makes an error: what that points to is not ours
             finally:
                 let_go()
             return True
     except OSError as error:
         raise CannotWrite(
-            f"wanted to remove {folder}, which failed ({error.strerror}); ask whose cache it is"
+            f"wanted to remove {folder}, which failed ({error}); ask whose cache it is"
         ) from error
 
 

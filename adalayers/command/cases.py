@@ -44,7 +44,7 @@ def cases(study: Study, flags: Flags, hold: Callable[[Folder], None] = lambda fo
         hold: Called with each results folder before it is read.
 
     Raises:
-        BadInput: For whatever of it cannot be had, or is named twice.
+        BadInput: For whatever of it cannot be had.
     """
     _check_output(flags.output)
     check_address(flags.resources.address)
@@ -58,23 +58,13 @@ def cases(study: Study, flags: Flags, hold: Callable[[Folder], None] = lambda fo
     base = base_config(space, flags.study.set, flags.study.epochs)
     if "fusion" in flags.study.set:
         space = space.without([name for name in space.nuisance if name not in base.values()])
-    taken: set[str] = set()
-
-    def enter(folder: Folder) -> None:
-        if folder.address in taken:
-            raise BadInput(
-                f"wanted each backbone, dataset and label column once, got {folder.uri} twice; name it once"
-            )
-        taken.add(folder.address)
-        hold(folder)
-
     columns = {request.label_column for request in flags.requests}
     cases: list[Case] = []
     for request in flags.requests:
         column = (request.label_column or None) if len(columns) > 1 else None
         named = (("--label-column", column), ("--label", flags.label))
         suffix = [_safe(flag, name) for flag, name in named if name is not None]
-        cases.append(_case(study, space, base, flags, request, suffix, enter))
+        cases.append(_case(study, space, base, flags, request, suffix, hold))
     return cases
 
 
@@ -94,13 +84,10 @@ def _check_output(output: str) -> None:
         )
     root = Folder(output)
     try:
-        if root.is_local and any(path.is_file() for path in (root.path(), *root.path().parents)):
-            raise BadInput(f"wanted a folder as --output, {root.uri} is or lies below a file; name another")
         root.exists()
     except OSError as error:
         raise BadInput(
-            f"wanted a folder that can be reached as --output, got {root.uri} ({reason(error, root.address)}); "
-            "name another"
+            f"wanted a folder in reach as --output, got {root.uri} ({reason(error, root.address)}); name another"
         ) from error
 
 
@@ -111,7 +98,7 @@ def _case(
     flags: Flags,
     request: DataRequest,
     suffix: list[str],
-    enter: Callable[[Folder], None],
+    hold: Callable[[Folder], None],
 ) -> Case:
     prepared = prepare(request, weights=not flags.dry_run)
     if study.task_kind not in (None, prepared.task.kind.name):
@@ -134,7 +121,7 @@ def _case(
     name = "-".join([prepared.source.name, prepared.task.name, *suffix])
     folder = Folder(flags.output).child(study.name).child(name)
     request_record = asked(flags, prepared)
-    enter(folder)
+    hold(folder)
     # Without its weights a backbone has no fingerprint that says whether a study there is of it.
     new = flags.fresh or not prepared.source.has_weights
     before = new_study() if new else opened(folder, request_record, prepared.provenance)
@@ -143,7 +130,7 @@ def _case(
     if not new:
         arms, rates = plan.known_arms(flags.study.trials), flags.study.rates
         configs = {arm.name: at_rates(arm.config, rates, prepared.shape) for arm in arms}
-        check_rows(folder, before, prepared, configs)
+        check_rows(folder, prepared, configs)
     effect = smallest_effect(folder, before, request_record.smallest_effect, prepared.task.metric)
     request_record = dataclasses.replace(request_record, smallest_effect=effect)
     return Case(prepared=prepared, plan=plan, folder=folder, request=request_record, before=before)

@@ -13,7 +13,7 @@ import torch
 from torch import Tensor
 
 from adalayers.backbones.loading import weight_bytes
-from adalayers.backbones.pretrained import bytes_per_parameter, weights
+from adalayers.backbones.pretrained import weights
 from adalayers.command.flags import Flags
 from adalayers.comparisons import FIRST
 from adalayers.config import TrialConfig, with_overrides
@@ -55,7 +55,6 @@ def describe(case: Case, flags: Flags) -> str:
     searches = plan.searches if request.trials else []
     arms = plan.known_arms(request.trials)
     here = torch.cuda.device_count()
-    gpus = resources.gpus(here)
     concurrency = max(1, resources.at_a_time(cpus=os.cpu_count() or 1, gpus=here))
     features = feature_choice(
         prepared, flags.features, flags.cache_dir, gpus_per_trial=resources.gpus_per_trial
@@ -69,7 +68,7 @@ def describe(case: Case, flags: Flags) -> str:
     ]
     total = sum(n for _, n in planned)
     # Which trials of others it takes is not known before arms have tried their rates.
-    elsewhere = case.trained_elsewhere(environment(prepared, features, plan)).ids
+    elsewhere = case.trained_elsewhere(environment(prepared, features.mode, plan)).ids
     taken = 0 if request.rates else len(elsewhere)
     done = min(total, _done(case, flags, total))
     left = max(0, total - done - taken)
@@ -79,8 +78,7 @@ def describe(case: Case, flags: Flags) -> str:
     trials = left * sum(n * each[config] for config, n in planned) / max(1, total)
     memory = concurrency * (WORKER_BYTES + (weight_bytes(source) if live else 0))
     examples = ", ".join(f"{name} {len(split)}" for name, split in task.splits.items())
-    bests = f"the bests of {len(searches)} searches" if len(searches) > 1 else "the best of the search"
-    confirmed = [*([str(len(arms))] if arms else []), *([bests] if searches else [])]
+    bests = " and the best of each search" if searches else ""
     too_few = f"; a verdict takes {FIRST} seeds" if request.seeds < FIRST else ""
     states = (
         f"hidden states {duration(passes)}"
@@ -95,7 +93,7 @@ def describe(case: Case, flags: Flags) -> str:
         "cut": _cut(prepared.truncated),
         "search": f"{sum(sizes)} trials by {request.search}, {request.scheduler}" if searches else "",
         "rates": f"{len(request.rates)} for each of {len(plan.arms)} arms" if request.rates else "",
-        "arms": f"{' and '.join(confirmed)}, {request.seeds} seeds each{too_few}",
+        "arms": f"{len(arms)}{bests}, {request.seeds} seeds each{too_few}",
         "dropped": "; ".join(f"{name}: {reason}" for name, reason in plan.dropped),
         "trials": f"{total}, {done} done" + (f", {taken} taken from other studies" if taken else ""),
         "cache": f"{prepared.store_bytes / 1e6:.0f} MB in {flags.cache_dir}, all of test among it unless "
@@ -105,9 +103,6 @@ def describe(case: Case, flags: Flags) -> str:
         "time": f"{states}; a trial at most {duration(max(each.values()))}; {left} trials left, each with all its "
         f"epochs: in all at most about {duration(FIXED_SECONDS + passes + trials / concurrency)}, as busy as this "
         "machine is now",
-        "GPU-hours": f"at most {gpus * trials / 3600:.1f}, at the speed of this machine's CPU"
-        if gpus
-        else "none: trials run on CPUs",
     }
     title = f"{source.name} ({source.layers} layers of width {source.width}) on {task.name}"
     return "\n".join([title, *(f"  {name:<12}{text}" for name, text in lines.items() if text)])
@@ -125,19 +120,12 @@ def _done(case: Case, flags: Flags, total: int) -> int:
 
 
 def backbone_line(prepared: Prepared) -> str:
-    """Return what the backbone takes: "7.24 billion parameters; 14.5 GB on disk, not fetched yet; ..."."""
+    """Return what the backbone takes: "110 million parameters; 0.44 GB on disk; ..."."""
     source, (parameters, _) = prepared.source, prepared.backbone_parameters
     if source.is_states:
         return f"hidden states {source.note}"
     there = sum(file.stat().st_size for file in weights(source.folder))
-    if source.random:
-        disk = "nothing on disk"
-    elif there:
-        disk = f"{there / 1e9:.2f} GB on disk"
-    else:
-        there = parameters * bytes_per_parameter(source.folder, source.base)
-        missing = "no weights in its folder" if source.revision is None else "not fetched yet"
-        disk = f"about {there / 1e9:.2f} GB on disk, {missing}"
+    disk = f"{there / 1e9:.2f} GB on disk" if there or source.random else "its weights are not here yet"
     memory = weight_bytes(source) / 1e9
     return f"{parameters / 1e6:,.0f} million parameters; {disk}; {memory:.2f} GB of memory, computes in {source.dtype}"
 

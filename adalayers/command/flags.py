@@ -10,7 +10,7 @@ import dataclasses
 import itertools
 import os
 import typing
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from types import NoneType, UnionType
@@ -31,8 +31,6 @@ SMOKE = {"trials": 3, "seeds": 2, "epochs": 2, "max_length": 64, **_EXAMPLES}
 """What --smoke asks for where the user does not."""
 REFERENCES = tuple(reference_names.REFERENCES)
 """Names of the rows for scale."""
-LABEL_LENGTH = 64
-"""Most characters of a label: it is part of a folder's name, and file systems take 255 bytes."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -115,28 +113,14 @@ def _reading(field: dataclasses.Field[Any], hint: Any) -> dict[str, Any]:
     types = [part for part in (typing.get_args(hint) if union else (hint,)) if part is not NoneType]
     if types == [bool]:
         return {"action": "store_true"}
-    if typing.get_origin(types[0]) is Literal:
-        return {"choices": typing.get_args(types[0]), "default": field.default}
-    if choices := field.metadata.get("choices"):
-        return {"choices": choices, "default": field.default, "type": _chosen(field)}
+    choices = typing.get_args(types[0]) if typing.get_origin(types[0]) is Literal else ()
+    if choices := field.metadata.get("choices", choices):
+        return {"choices": choices, "default": field.default}
     reading = {"metavar": field.metadata["metavar"], "default": field.default}
     if typing.get_origin(types[0]) in (dict, tuple):
         of_each = {"type": float} if typing.get_args(types[0])[0] is float else {}
         return reading | {"nargs": "+", "action": "extend", "default": []} | of_each
     return reading | {"type": types[0]} | ({"nargs": "+"} if field.metadata.get("several") else {})
-
-
-def _chosen(field: dataclasses.Field[Any]) -> Callable[[str], str]:
-    """Return what reads a choice: one that is refused says why."""
-
-    def read(text: str) -> str:
-        if why := field.metadata.get("refused", {}).get(text):
-            raise argparse.ArgumentTypeError(
-                f"no {text}: {why}; choose from {', '.join(field.metadata['choices'])}"
-            )
-        return text
-
-    return read
 
 
 def parse(study: Study, argv: Sequence[str], command: str = "", program: str = "") -> Flags:
@@ -146,26 +130,24 @@ def parse(study: Study, argv: Sequence[str], command: str = "", program: str = "
         BadInput: For a mistyped flag or an impossible value.
     """
     p = parser(study, program)
-    given = _given(p, argv)
-    fixed = parse_overrides(given.set)
-    # Read once more: what the user typed goes before what --smoke and --set ask for.
-    if given.smoke:
+    if "--smoke" in argv:
         no_search = {} if p.get_default("trials") else {"trials": 0}
         p.set_defaults(label="smoke", **{**SMOKE, **no_search, **study.defaults.smoke})
-    epochs = fixed.pop("epochs", p.get_default("epochs"))  # --set epochs=N is --epochs N
-    p.set_defaults(epochs=epochs)
     given = _given(p, argv)
-    if given.epochs != epochs and "epochs" in parse_overrides(given.set):
+    fixed = parse_overrides(given.set)
+    epochs = fixed.pop("epochs", given.epochs)  # --set epochs=N is --epochs N
+    if given.epochs not in (None, epochs):
         raise BadInput(
             f"wanted one number of epochs, got --epochs {given.epochs} and --set epochs={epochs}; keep one of them"
         )
+    given.epochs = p.get_default("epochs") if epochs is None else epochs
     _check(given)
     rates = tuple(sorted(set(given.rates)))
     if rates and (len(rates) == 1 or "lr" in fixed):
-        typed = " ".join(f"{rate:g}" for rate in given.rates)
-        typed += f" and --set lr={fixed['lr']:g}" if "lr" in fixed else ""
+        typed = [*(f"{rate:g}" for rate in given.rates), *(f"--set {word}" for word in given.set)]
         raise BadInput(
-            f"wanted two --rates or more without --set lr, got --rates {typed}; one rate for all is --set lr=LR alone"
+            f"wanted two --rates or more without --set lr, got --rates {' '.join(typed)}; one rate for all is --set "
+            "lr=LR alone"
         )
     requests = _requests(study, given)
     datasets = list(dict.fromkeys(request.dataset for request in requests))
@@ -196,12 +178,10 @@ def _text(given: str | list[str] | None) -> str:
 
 
 def _given(p: argparse.ArgumentParser, argv: Sequence[str]) -> argparse.Namespace:
-    given, rest = p.parse_known_args(argv)
-    for word in rest:
-        if not word.startswith("--"):
-            raise BadInput(f"wanted flags alone, got {word!r}; see --help")
+    given, rest = p.parse_known_args(argv, argparse.Namespace(epochs=None))  # None: it was not typed
+    if rest:
         options = [option for option in p._option_string_actions if option.startswith("--")]
-        raise unknown("flag", word.partition("=")[0], options, hint="--help explains each flag")
+        raise unknown("flag", rest[0].partition("=")[0], options, hint="--help explains each flag")
     return given
 
 
@@ -216,11 +196,6 @@ def _check(given: argparse.Namespace) -> None:
         for value in values if isinstance(values, list | tuple) else [values]:
             if value is not None:
                 require_within(_option(field), value, field.metadata)
-    if given.label is not None and len(given.label) > LABEL_LENGTH:
-        raise BadInput(
-            f"wanted a --label of at most {LABEL_LENGTH} characters, it is part of a folder's name, got one of "
-            f"{len(given.label)}; shorten it"
-        )
     if given.group != "auto" and not (given.group.isdecimal() and len(given.group) < 10 and int(given.group)):
         raise BadInput(f"wanted --group auto or a number of at least 1, got {given.group!r}; change it")
 
@@ -241,12 +216,13 @@ def _requests(study: Study, given: argparse.Namespace) -> tuple[DataRequest, ...
         given.dataset or ["cola" if given.backbone else demo],
         given.label_column or [None],
     )
-    names = ("backbone", "dataset", "label_column")
-    requests = [dict(zip(names, case, strict=True)) for case in cases]
-    return tuple(
-        DataRequest(**shared | names | {"splits": _splits(given.splits, names["dataset"])})
-        for names in requests
+    requests = (
+        shared
+        | {"backbone": backbone, "dataset": dataset, "label_column": column}
+        | {"splits": _splits(given.splits, dataset)}
+        for backbone, dataset, column in cases
     )
+    return tuple(dict.fromkeys(DataRequest(**request) for request in requests))
 
 
 def _splits(typed: Sequence[str], dataset: str) -> tuple[str, ...]:

@@ -51,11 +51,7 @@ def _words(flags: Mapping[str, Any]) -> list[str]:
             continue
         words.append(f"--{name.replace('_', '-')}")
         if isinstance(value, Mapping):
-            value = [f"{key}={_word(each)}" for key, each in value.items()]
+            value = [f"{key}={each}" for key, each in value.items()]
         if value is not True:
-            words += [_word(each) for each in (value if isinstance(value, list | tuple) else [value])]
+            words += map(str, value if isinstance(value, list | tuple) else [value])
     return words
-
-
-def _word(value: Any) -> str:
-    return str(value).lower() if isinstance(value, bool) else str(value)

@@ -51,14 +51,11 @@ def opened(folder: Folder, request: RequestRecord, provenance: Provenance) -> St
     return study
 
 
-def check_rows(
-    folder: Folder, before: StudyFile, prepared: Prepared, arms: Mapping[str, Collection[TrialConfig]]
-) -> None:
+def check_rows(folder: Folder, prepared: Prepared, arms: Mapping[str, Collection[TrialConfig]]) -> None:
     """Compare what the rows of a study are of with what is read and asked for now: their ids follow from it.
 
     Args:
         folder: The study's, without `trials.csv` before its first run.
-        before: What `study.json` says of it.
         prepared: Backbone and data as they are now.
         arms: The configurations that each arm may be confirmed with, by its name; those that a search finds are not
             among them.
@@ -77,24 +74,13 @@ def check_rows(
         except BadInput as error:
             here = str(error)
         if here != own_id:
-            other = _differing(before, prepared) or f"something else, or was edited ({here})"
-            raise BadInput(f"{wanted} {other}; {WAYS_OUT}")
+            raise BadInput(f"{wanted} something else, or was edited ({here}); {WAYS_OUT}")
         configs = arms.get(row.arm, ()) if row.stage == "confirm" else ()
         ids = {trial_id(config, shape, row.seed, provenance) for config in configs}
         if ids and own_id not in ids:
             raise BadInput(
                 f"{wanted} arm {row.arm}, seed {row.seed}, with other settings than this arm has now; {WAYS_OUT}"
             )
-
-
-def _differing(before: StudyFile, prepared: Prepared) -> str:
-    """Return what a study had that is another now, in words; "" where `study.json` knows of nothing."""
-    then, task = before.environment.dataset, prepared.task
-    here = {name: len(split) for name, split in task.splits.items()}
-    if then.labels and then.labels != task.label_names:
-        return f"the labels {', '.join(then.labels)}, now they are {', '.join(task.label_names)}"
-    sizes = ((name, n, here.get(name, 0)) for name, n in then.examples.items())
-    return ", ".join(f"{n:,} examples of {name}, now {now:,}" for name, n, now in sizes if n != now)
 
 
 def smallest_effect(folder: Folder, before: StudyFile, wanted: float | None, metric: str) -> float:

@@ -10,7 +10,6 @@ import logging
 import shlex
 import sys
 from collections.abc import Sequence
-from pathlib import Path
 from typing import TYPE_CHECKING, cast
 
 from adalayers.command.flags import parse
@@ -37,19 +36,17 @@ def main(
         study: The study.
         reports: What writes its pages; None: the package of that name.
         argv: The words behind the program's; None: those of this process.
-        program: What was called; "": the script of this process, or that in `studies`.
+        program: What was called; "": the script of this process, with `argv` that in `studies`.
     """
-    script = Path(sys.argv[0]).resolve()
-    elsewhere = argv is None and script.stem == study.name and script.parent.name != "studies"
-    typed = ["python", sys.argv[0]] if argv is None and not program else []
-    program = program or f"python {script.name if elsewhere else f'studies/{study.name}.py'}"
-    words = list(sys.argv[1:] if argv is None else argv)
+    if argv is None:
+        program, argv = shlex.join(["python", sys.argv[0]]), sys.argv[1:]
+    words, program = argv, program or f"python studies/{study.name}.py"
     interrupts = Interrupts("")
 
     def run() -> int:
         try:
             with interrupts.listening():
-                ended, _ = run_study(study, words, program, interrupts, typed=typed, reports=reports)
+                ended, _ = run_study(study, words, program, interrupts, reports=reports)
         except KeyboardInterrupt:
             ended = "interrupted"
         if ended == "interrupted":
@@ -66,7 +63,6 @@ def run_study(
     program: str,
     interrupts: Interrupts,
     *,
-    typed: Sequence[str] = (),
     reports: Reports | None = None,
 ) -> tuple[str, list[Folder]]:
     """Run a study; return how it ended (done, most failed or interrupted), and the folders of its cases.
@@ -74,19 +70,17 @@ def run_study(
     Args:
         study: The study.
         argv: Its flags.
-        program: The first words of its command, as its page shows them.
+        program: The first words of its command, as a shell takes them.
         interrupts: Gets the last words of a run that is interrupted: the command that goes on with it.
-        typed: The first words of that; none: those of `program`.
         reports: What writes its pages; None: the package of that name.
 
     Raises:
         BadInput: For whatever the user can fix.
     """
-    typed = typed or program.split()
-    interrupts.last_words = _going_on(typed, argv)
+    interrupts.last_words = f"interrupted; continue with: {_command(program, argv)}"
     # Where an earlier study was set aside, the same words again would set this one aside.
     again = [word for word in argv if word != "--fresh"]
-    command = shlex.join([*program.split(), *map(redacted, again)])
+    command = _command(program, again)
     require_own_script()
     flags = parse(study, argv, command, program.removeprefix("python "))
     code_hash()  # of what is about to be imported: workers compare theirs with it
@@ -107,9 +101,9 @@ def run_study(
         pages.check()
         if flags.fresh:
             move_aside([case.folder for case in found])
-            interrupts.last_words = _going_on(typed, again)
+            interrupts.last_words = f"interrupted; continue with: {command}"
         return run(study, flags, found, reports=pages), [case.folder for case in found]
 
 
-def _going_on(program: Sequence[str], words: Sequence[str]) -> str:
-    return f"interrupted; continue with: {shlex.join([*program, *map(redacted, words)])}"
+def _command(program: str, words: Sequence[str]) -> str:
+    return " ".join([program, *(shlex.quote(redacted(word)) for word in words)])

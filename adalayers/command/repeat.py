@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import dataclasses
 import math
-from pathlib import Path
 
 import torch
 
@@ -63,8 +62,7 @@ def repeat(
     if (here := row.identity(data.shape, data.provenance)) != trial_id:
         raise BadInput(
             f"wanted what {trial_id} was trained on, {prepared.source.id} and {prepared.task.name} as they are here "
-            f"make its row {here}; name the same ones with --backbone, --dataset and --data-dir, or restore {TRIALS} "
-            "from a copy if the row was edited"
+            f"make its row {here}; name the same ones with --backbone, --dataset, --data-dir, or restore {TRIALS}"
         )
     torch.set_num_threads(1)
     torch.set_flush_denormal(True)  # as a study's workers
@@ -91,10 +89,6 @@ def data_request(
     named = data.name if data.name in CATALOG else data.source
     if dataset is None and data.source.startswith("local:"):
         dataset = data.path or data.name
-        if not Path(dataset).is_dir():
-            raise BadInput(
-                f"wanted the data that the study read, the folder {dataset}, it is not here; name it with --dataset"
-            )
     if backbone is None and base.id.startswith(STATES):
         backbone = f"{STATES}{base.path}"
     return dataclasses.replace(

@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 import math
 import time
+from collections import Counter
 from collections.abc import Callable, Sequence
 from typing import Literal
 
@@ -13,14 +14,16 @@ from adalayers.command.examples import write_examples
 from adalayers.command.flags import Flags
 from adalayers.console.progress import Rate, show
 from adalayers.data.feature_choice import feature_choice
+from adalayers.data.trial_data import TrialData
+from adalayers.features.features import Mode
 from adalayers.results.measures import write_shared
 from adalayers.storage.folder import Folder
 from adalayers.study import Study
 from adalayers.tasks.task import Task
 from adalayers.tracking.mirror import Mirror
-from adalayers.tuning.case import Case, ReadyCase
+from adalayers.tuning.case import Case
 from adalayers.tuning.run import run_study, why_most_failed
-from adalayers.tuning.running_case import Reports
+from adalayers.tuning.running_case import Reports, RunningCase
 
 logger = logging.getLogger(__name__)
 
@@ -43,34 +46,31 @@ def run(study: Study, flags: Flags, cases: list[Case], *, reports: Reports) -> E
             "time is up before all hidden states are stored: the same command goes on with the rest"
         )
         return "done"
-    outcomes = run_study(
-        study,
-        ready,
-        resources=flags.resources,
-        deadline=deadline,
-        reports=reports,
-    )
-    for case, ready_case, outcome in zip(cases, ready, outcomes, strict=True):
-        if outcome.state == "finished":
+    running = [RunningCase(study, case, *found, reports) for case, found in zip(cases, ready, strict=True)]
+    run_study(running, resources=flags.resources, deadline=deadline)
+    for case, ran in zip(cases, running, strict=True):
+        if ran.state == "finished":
             from adalayers.measures.references import add_references  # scikit-learn, which takes a second
 
-            add_references(case.folder, case.prepared.task, ready_case.data, flags.references)
+            add_references(case.folder, case.prepared.task, ran.data, flags.references)
         add_shared(case.folder, case.prepared.task)
         report = reports.write_report(case.folder)
         if flags.show_text:
             logger.info(f"misclassified texts: {write_examples(case.folder, case.prepared.task)}")
-        for sentence in ready_case.mirror.finish():
+        for sentence in ran.mirror.finish():
             logger.warning(sentence)
-        if page := ready_case.mirror.page:
+        if page := ran.mirror.page:
             logger.info(f"MLflow: {page}")
-        logger.info(f"{case.folder.name} {outcome.state}: {_counted(outcome.counts)}")
+        statuses = Counter(row.status for row in ran.record.rows.values())
+        counted = ", ".join(f"{n} {status}" for status, n in statuses.items()) or "no trials"
+        logger.info(f"{case.folder.name} {ran.state}: {counted}")
         show(report)
     if len(cases) > 1:
         root = Folder(flags.output).child(study.name)
         show(reports.write_cover(root, [case.folder for case in cases]))
-    if any(outcome.state == "interrupted" for outcome in outcomes):
+    if any(ran.state == "interrupted" for ran in running):
         return "interrupted"
-    if why := why_most_failed(outcomes):
+    if why := why_most_failed([row for ran in running for row in ran.record.rows.values()]):
         logger.error(f"error: {why}")
     return "most failed" if why else "done"
 
@@ -81,8 +81,8 @@ def add_shared(folder: Folder, task: Task) -> None:
         write_shared(folder, {role: index.tolist() for role, index in task.also_in_train.items()})
 
 
-def _ready(study: Study, flags: Flags, case: Case, deadline: float) -> ReadyCase:
-    """Return the case with its hidden states, computed where they are missing, and its mirror."""
+def _ready(study: Study, flags: Flags, case: Case, deadline: float) -> tuple[Mode, TrialData, Mirror]:
+    """Return where a case's hidden states come from, its data with them, and its mirror."""
     prepared = case.prepared
     logger.info(f"{study.name} on {prepared.source.name} and {prepared.task.name}: {case.folder.uri}")
     mirror = Mirror(
@@ -100,7 +100,7 @@ def _ready(study: Study, flags: Flags, case: Case, deadline: float) -> ReadyCase
     )
     logger.info(f"hidden states: {features.mode} ({features.why})")
     data = prepared.data(features.mode, cache=flags.cache_dir, on_progress=_rates(deadline))
-    return ReadyCase(case=case, features=features, data=data, mirror=mirror)
+    return features.mode, data, mirror
 
 
 def _measure(study: Study, flags: Flags, case: Case) -> None:
@@ -113,15 +113,6 @@ def _measure(study: Study, flags: Flags, case: Case) -> None:
             "" if measured.nothing is None else f" (where there is nothing to find: {measured.nothing:.3g})"
         )
         logger.info(f"{measured.title}: {measured.why or f'{measured.value:.3g}, {measured.unit}{nothing}'}")
-
-
-def _counted(counts: dict[str, dict[str, int]]) -> str:
-    """Return counts as people say them: "search 2 completed, 4 stopped; confirm 45 completed"."""
-    stages = (
-        f"{stage} {', '.join(f'{n} {status}' for status, n in statuses.items())}"
-        for stage, statuses in sorted(counts.items(), reverse=True)
-    )
-    return "; ".join(stages) or "no trials"
 
 
 def move_aside(folders: Sequence[Folder]) -> None:

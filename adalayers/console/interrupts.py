@@ -6,7 +6,6 @@ import atexit
 import contextlib
 import os
 import signal
-import sys
 import threading
 import time
 from collections.abc import Iterator
@@ -41,21 +40,12 @@ class Interrupts:
             return
         before = {number: signal.getsignal(number) for number in SIGNALS}
         outer, _listening = _listening, self
-        ignored = sys.unraisablehook
-
-        def keep(lost: sys.UnraisableHookArgs) -> None:
-            if lost.exc_type is KeyboardInterrupt:  # raised where Python only prints it, as after a fork
-                self._due = True
-            else:
-                ignored(lost)
-
-        sys.unraisablehook = keep
         try:
             with self._watching():
                 self.listen()
                 yield
         finally:
-            _listening, sys.unraisablehook = outer, ignored
+            _listening = outer
             for number, handler in before.items():
                 signal.signal(number, handler or signal.SIG_DFL)
                 # When all is written and said: with torch Python takes a second to leave.
@@ -70,9 +60,6 @@ class Interrupts:
     @contextlib.contextmanager
     def insisting(self) -> Iterator[None]:
         """Take the signals over again and again: Ray takes SIGTERM as it starts, and resets it as it ends."""
-        if threading.current_thread() is not threading.main_thread():
-            yield
-            return
         before = signal.signal(signal.SIGALRM, lambda number, frame: self.listen())
         signal.siginterrupt(signal.SIGALRM, False)
         signal.setitimer(signal.ITIMER_REAL, INSIST_SECONDS, INSIST_SECONDS)

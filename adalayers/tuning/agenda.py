@@ -84,7 +84,7 @@ class Agenda:
         self._arms_changed()
         if not self._rates.remaining():
             self._settle_rates()
-            if all(search.complete for search in self.searches):
+            if not any(search.remaining() for search in self.searches):
                 self._settle_best()
 
     @property

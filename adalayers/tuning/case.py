@@ -7,14 +7,12 @@ from dataclasses import dataclass
 import numpy as np
 import pandas as pd
 
-from adalayers.data.feature_choice import FeatureChoice
 from adalayers.data.prepare import Prepared
 from adalayers.data.trial_data import TrialData
 from adalayers.results.other_studies import OtherStudies, Wanted
 from adalayers.results.study_file import EnvironmentRecord, RequestRecord, StudyFile
 from adalayers.storage.folder import Folder
 from adalayers.study import StudyPlan, trial_id
-from adalayers.tracking.mirror import Mirror
 from adalayers.training.evaluation import PREFIXES
 from adalayers.tuning.rates import at_rates
 
@@ -61,13 +59,3 @@ def _examples(data: TrialData, name: str) -> pd.DataFrame:
     gold = data.gold(split)
     columns = data.kind.prediction_columns(gold, gold.labels, np.ones(len(gold.labels)))
     return pd.DataFrame({"index": split.index, "label": columns["label"]}).sort_values("index", kind="stable")
-
-
-@dataclass(frozen=True, kw_only=True)
-class ReadyCase:
-    """A case whose hidden states are there, with all that running it takes."""
-
-    case: Case
-    features: FeatureChoice
-    data: TrialData
-    mirror: Mirror

@@ -10,7 +10,6 @@ import contextlib
 import logging
 import os
 import secrets
-import socket
 import subprocess
 import sys
 from collections.abc import Callable, Mapping, Sequence
@@ -19,7 +18,7 @@ from typing import Any
 from urllib.parse import urlsplit
 
 import ray
-from ray.exceptions import GetTimeoutError, RayError
+from ray.exceptions import RayError
 from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
 
 from adalayers.backbones.loading import load
@@ -31,7 +30,6 @@ from adalayers.features.features import LiveFeatures, StoredFeatures, stored
 from adalayers.results.provenance import other_software, software
 from adalayers.states import Precision
 from adalayers.storage.folder import Folder
-from adalayers.storage.hub import PROBE_SECONDS
 from adalayers.storage.redaction import clean, reason
 from adalayers.tuning import ray_private
 
@@ -52,39 +50,23 @@ def cluster_address(asked: str | None) -> str | None:
     """Return host:port of the cluster that is asked for, None for a local Ray of this process's own.
 
     Args:
-        asked: Of --address; None: the environment's RAY_ADDRESS, as Ray takes it. "auto" is the cluster that `ray
-            start` has made this machine a part of: another user's or another study's own Ray is never joined.
+        asked: Of --address; None: the environment's RAY_ADDRESS, as Ray takes it.
 
     Raises:
         BadInput: For what is no address.
     """
-    environment = os.environ.get("RAY_ADDRESS", "").strip()
-    named, source = (asked, "--address") if asked else (environment, "the environment's RAY_ADDRESS")
-    if named == "auto" and environment:
-        named, source = environment, "the environment's RAY_ADDRESS"
-    if not named or named == "local":
+    named = asked or os.environ.get("RAY_ADDRESS", "").strip()
+    if named in ("", "local"):
         return None
-    if named == "auto":
-        if (started := ray_private.address_of_this_machine()) is None:
-            raise BadInput(
-                "wanted the Ray cluster of this machine (--address auto), got none; start one here with `ray start`, "
-                "give --address host:port, or leave --address out for a local one"
-            )
-        named, source = started, "--address auto"
-    if named.startswith("ray://"):
-        raise BadInput(
-            f"wanted --address as host:port, got {named!r}: a study drives its trials from one of the cluster's "
-            "machines, not through Ray Client; run it there, or send it with `ray job submit` (docs/clusters.md)"
-        )
     try:
         parts = urlsplit(f"ray-cluster://{named}")
-        host, port = parts.hostname, parts.port
+        whole = parts.hostname and parts.port and not parts.path and "://" not in named
     except ValueError:
-        host = port = None
-    if not host or not port or parts.path or "://" in named:
+        whole = False
+    if not whole:
         raise BadInput(
-            f"wanted --address as host:port, got {named!r} from {source}; `ray start --head` prints it"
-            + (", and RAY_ADDRESS may be unset" if "RAY_ADDRESS" in source else "")
+            f"wanted --address as host:port, or RAY_ADDRESS, got {named!r}; `ray start --head` prints it. From another "
+            "machine than the cluster's, send the study with `ray job submit` (docs/clusters.md)"
         )
     return named
 
@@ -100,17 +82,6 @@ def check_address(asked: str | None) -> None:
     """
     if (address := cluster_address(asked)) is None:
         return
-    shown = address if asked == address else f"{address} (from {asked or 'RAY_ADDRESS'})"
-    advice = "check that it runs, or leave --address out" + (
-        " and unset RAY_ADDRESS" if os.environ.get("RAY_ADDRESS") else ""
-    )
-    parts = urlsplit(f"ray-cluster://{address}")
-    try:
-        socket.create_connection((parts.hostname or "", parts.port or 0), timeout=PROBE_SECONDS).close()
-    except (OSError, UnicodeError) as error:
-        raise BadInput(
-            f"wanted a Ray cluster as --address {shown}, nothing answers there ({error}); {advice} for a local one"
-        ) from error
     try:
         probe = [sys.executable, "-P", ray_private.__file__, address, str(ANSWER_SECONDS)]
         done = subprocess.run(probe, capture_output=True, text=True, timeout=START_SECONDS, check=False)
@@ -119,23 +90,22 @@ def check_address(asked: str | None) -> None:
         answer = []
     if "token" in answer:
         raise BadInput(
-            f"wanted the token of the Ray cluster as --address {shown}, none or another one came; set "
-            "RAY_AUTH_MODE=token and RAY_AUTH_TOKEN=<token> or RAY_AUTH_TOKEN_PATH=<file> (on its head the file is "
-            "~/.ray/auth_token)"
+            f"wanted the token of the Ray cluster as --address {address}, none or another one came; set "
+            "RAY_AUTH_MODE=token and RAY_AUTH_TOKEN=<token> or RAY_AUTH_TOKEN_PATH=<file> (docs/clusters.md)"
         )
     if "ray" not in answer:
         raise BadInput(
-            f"wanted a Ray cluster as --address {shown}, what answers there is none, or of another release (no answer "
-            f"that Ray gives within {ANSWER_SECONDS} s); {advice} for a local one"
+            f"wanted a Ray cluster as --address {address}, none of this release answers there within "
+            f"{ANSWER_SECONDS} s; check that it runs, or leave --address out, and RAY_ADDRESS unset, for a local one"
         )
 
 
 def share(results: Sequence[Folder], data: Sequence[TrialData]) -> None:
     """See to it that all machines of the cluster reach what trials write to, and have what trials read.
 
-    Each other machine reads in `results` what this one has written, and writes what this one then reads. Hidden
-    states that it does not see in the store it computes into a store of its own, at the same path; where it sees the
-    store, the folder is shared, and it writes nothing.
+    Each other machine writes in `results` what this one then finds there. Hidden states that it does not see in the
+    store it computes into a store of its own, at the same path; where it sees the store, the folder is shared, and it
+    writes nothing.
 
     Args:
         results: Folders that trials write to.
@@ -155,8 +125,6 @@ def share(results: Sequence[Folder], data: Sequence[TrialData]) -> None:
     splits = [split for case in data for split in case.splits.values()]
     paths = [path for split in splits if (path := _folder_read(split)) is not None]
     word = f".reach-{secrets.token_hex(6)}"
-    for folder in results:
-        folder.write_bytes(word, b"driver")
     try:
         answers = {
             node: _on(node, _reach).remote(
@@ -169,9 +137,9 @@ def share(results: Sequence[Folder], data: Sequence[TrialData]) -> None:
         }
     finally:
         for folder in results:
-            for name in (word, *(f"{word}-{node}" for node in others)):
+            for node in others:
                 with contextlib.suppress(OSError, BadInput):
-                    folder.delete(name)
+                    folder.delete(f"{word}-{node}")
     _fill_all(missing, data, others)
 
 
@@ -196,21 +164,16 @@ def _judged(machine: str, node: str, answer: Any, results: Sequence[Folder], wor
     except RayError as error:
         if _has_left(machine, node):
             return []
-        if isinstance(error, GetTimeoutError):
-            raise BadInput(
-                f"wanted an answer of the cluster's machine {machine} within {REACH_SECONDS:g} s, got none; check that "
-                "its ports are open (docs/clusters.md), or take it out of the cluster"
-            ) from None
         raise BadInput(
             f"wanted to run trials on the cluster's machine {machine}, which cannot "
-            f"({clean(ray_private.cause(error))}); {SAME_SOFTWARE}"
+            f"({clean(ray_private.cause(error))}); open its ports (docs/clusters.md), and {SAME_SOFTWARE}"
         ) from error
     if other:
         raise BadInput(
             f"wanted the driver's own software on the cluster's machine {machine}, {other}; {SAME_SOFTWARE}"
         )
     for folder in results:
-        if folder.address in missing or not folder.exists(f"{word}-{node}"):
+        if not folder.exists(f"{word}-{node}"):
             raise BadInput(
                 f"wanted results of all machines in {folder.uri}, the cluster's machine {machine} does not share that "
                 "folder; name one on shared storage, or a URI, as --output"
@@ -229,20 +192,14 @@ def _has_left(machine: str, node: str) -> bool:
 def _reach(
     results: list[str], paths: list[str], word: str, node: str, driver: Mapping[str, str]
 ) -> tuple[str, list[str]]:
-    """Return in what this machine's software differs from the driver's, and which of the folders it does not reach.
+    """Return in what this machine's software differs from the driver's, and which stores it does not see.
 
-    It leaves a word in those of results that it does.
+    It leaves a word in the folders of results.
     """
-    missing = []
-    for uri in results:
-        folder = Folder(uri)
-        try:
-            if folder.read_bytes(word) != b"driver":
-                missing.append(uri)
-            folder.write_bytes(f"{word}-{node}", b"worker")
-        except (OSError, BadInput):
-            missing.append(uri)
-    return other_software(driver), [*missing, *(path for path in paths if not Path(path).is_dir())]
+    for address in results:
+        with contextlib.suppress(OSError, BadInput):
+            Folder(address).write_bytes(f"{word}-{node}", b"")
+    return other_software(driver), [path for path in paths if not Path(path).is_dir()]
 
 
 def _fill_all(

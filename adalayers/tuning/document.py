@@ -9,8 +9,8 @@ import platform
 from optuna.distributions import distribution_to_json
 
 from adalayers.backbones.objectives import objective
-from adalayers.data.feature_choice import FeatureChoice
 from adalayers.data.prepare import Prepared
+from adalayers.features.features import Mode
 from adalayers.installed import code_hash
 from adalayers.results.provenance import device, git_state, versions
 from adalayers.results.study_file import (
@@ -27,21 +27,19 @@ from adalayers.tuning.agenda import Agenda
 from adalayers.tuning.case import Case
 
 
-def environment(prepared: Prepared, features: FeatureChoice, plan: StudyPlan) -> EnvironmentRecord:
+def environment(prepared: Prepared, mode: Mode, plan: StudyPlan) -> EnvironmentRecord:
     """Return on what a case runs: backbone, data, where their hidden states come from, and this machine.
 
     Args:
         prepared: Backbone and data.
-        features: Whether hidden states are stored or computed as they are read.
+        mode: Whether hidden states are stored or computed as they are read.
         plan: The study's, for the hidden states that its arms read.
     """
     source, task, provenance = prepared.source, prepared.task, prepared.provenance
     parameters, layer_parameters = prepared.backbone_parameters
-    pooling = None if features.mode == "live" else source.pooling
+    pooling = "" if mode == "live" else source.pooling or ""
     return EnvironmentRecord(
-        features=FeaturesRecord(
-            mode=features.mode, precision=prepared.request.precision, pooling=pooling or ""
-        ),
+        features=FeaturesRecord(mode=mode, precision=prepared.request.precision, pooling=pooling),
         backbone=BackboneRecord(
             name=source.name,
             **dataclasses.asdict(provenance.backbone),

@@ -48,30 +48,32 @@ class RateTrials:
         self.notes: list[str] = []
         self._tried: dict[str, dict[str, TrialConfig]] = {}  # arm -> trial -> configuration
         self._kept: dict[str, TrialConfig] = {}
-        jobs: dict[str, TrialJob] = {}  # two arms that differ in their rate alone try the same
-        left: set[str] = set()
+        self._to_run: dict[str, TrialJob] = {}  # two arms that differ in their rate alone try the same
         seed = request.seed
         for arm in arms if request.rates else ():
             configs = at_rates(arm.config, request.rates, shape)
             tried = self._tried[arm.name] = {identify(config, seed): config for config in configs}
-            jobs |= {
-                trial_id: TrialJob(
-                    trial_id=trial_id, stage="search", arm=arm.name, search=RATES, seed=seed, config=config
-                )
-                for trial_id, config in tried.items()
-            }
             for config in reversed(configs):
                 if any(identify(config, of_arm) in record.rows for of_arm in request.confirmation_seeds):
                     self._kept[arm.name] = config
-            if arm.name not in self._kept:
-                left |= {trial_id for trial_id in tried if not record.finished(trial_id)}
-        self.size = len(jobs)
-        self._to_run = [job for trial_id, job in jobs.items() if trial_id in left]
-        self._following = iter(self._to_run)
+            if arm.name in self._kept:
+                continue
+            for trial_id, config in tried.items():
+                if not record.finished(trial_id):
+                    self._to_run[trial_id] = TrialJob(
+                        trial_id=trial_id,
+                        stage="search",
+                        arm=arm.name,
+                        search=RATES,
+                        seed=seed,
+                        config=config,
+                    )
+        self.size = len({trial_id for tried in self._tried.values() for trial_id in tried})
+        self._following = iter(self._to_run.values())
 
     def remaining(self) -> int:
         """Return how many of its trials have not ended."""
-        return sum(not self._record.ended(job.trial_id) for job in self._to_run)
+        return sum(not self._record.ended(trial_id) for trial_id in self._to_run)
 
     def next(self) -> TrialJob | None:
         """Return the next trial, None where it has no more."""

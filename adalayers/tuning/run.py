@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import logging
-from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -12,11 +11,10 @@ from ray import tune
 
 from adalayers.request import Resources
 from adalayers.results.provenance import software
-from adalayers.study import Study
-from adalayers.tuning.case import ReadyCase
+from adalayers.results.trial_row import TrialRow
 from adalayers.tuning.cluster import share
 from adalayers.tuning.ray_private import withhold_credentials
-from adalayers.tuning.running_case import FAILED, Reports, RunningCase, StudyOutcome
+from adalayers.tuning.running_case import RunningCase
 from adalayers.tuning.searcher import Abandoned, SearchScheduler, StudySearcher
 from adalayers.tuning.session import Interrupt, ray_session
 from adalayers.tuning.trainable import trainable
@@ -24,74 +22,56 @@ from adalayers.tuning.trainable import trainable
 logger = logging.getLogger(__name__)
 
 
-def why_most_failed(outcomes: Sequence[StudyOutcome]) -> str:
-    """Say so where more than half of the trials of all cases failed, or each one failed or diverged; else ""."""
-    statuses: Counter[str] = Counter()
-    for outcome in outcomes:
-        for of_stage in outcome.counts.values():
-            statuses.update(of_stage)
-    total, no_scores = statuses.total(), sum(statuses[status] for status in FAILED)
-    if not total or (2 * statuses["failed"] <= total and no_scores < total):
+def why_most_failed(rows: Sequence[TrialRow]) -> str:
+    """Say so where more than half of the trials failed, or each one failed or diverged; else ""."""
+    without_score = [row for row in rows if row.status in ("failed", "diverged")]
+    failed, no_scores, total = sum(row.status == "failed" for row in rows), len(without_score), len(rows)
+    if not total or (2 * failed <= total and no_scores < total):
         return ""
-    why = next((outcome.why for outcome in outcomes if outcome.why), "no reason is known")
+    why = next((row.error for row in without_score if row.error), "no reason is known")
     return f"{'all' if no_scores == total else f'{no_scores} of {total}'} trials failed; the first one: {why}"
 
 
-def run_study(
-    study: Study,
-    cases: Sequence[ReadyCase],
-    *,
-    resources: Resources,
-    deadline: float,
-    reports: Reports,
-) -> list[StudyOutcome]:
+def run_study(cases: Sequence[RunningCase], *, resources: Resources, deadline: float) -> None:
     """Run what the folders lack of a study, all cases in one Ray session, and leave their files whole.
 
     Args:
-        study: The question.
-        cases: A backbone and a dataset each, prepared.
+        cases: A backbone and a dataset each.
         resources: What trials may use.
         deadline: By `time.monotonic`, in seconds, at which it ends in good order.
-        reports: Says which arms of a case need more seeds.
 
     Raises:
         BadInput: For a cluster that cannot be joined, or whose machines cannot run trials.
     """
-    running = [RunningCase(study, case, reports) for case in cases]
     interrupt = Interrupt(deadline)
-    if any(case.agenda.remaining() for case in running):
+    if any(case.agenda.remaining() for case in cases):
         try:
             with ray_session(resources.address) as scratch:
-                _fit(running, cases, resources, interrupt, scratch)
+                _fit(cases, resources, interrupt, scratch)
         except KeyboardInterrupt:
             interrupt.reason = "interrupted"
         except Abandoned as abandoned:
             raise abandoned.__cause__ or abandoned from None
     else:
         logger.info("all trials are done, nothing to run")
-    return [case.close(interrupt.reason or "finished") for case in running]
+    for case in cases:
+        case.close(interrupt.reason or "finished")
 
 
-def _fit(
-    running: Sequence[RunningCase],
-    cases: Sequence[ReadyCase],
-    resources: Resources,
-    interrupt: Interrupt,
-    scratch: Path,
-) -> None:
+def _fit(cases: Sequence[RunningCase], resources: Resources, interrupt: Interrupt, scratch: Path) -> None:
     """Run Ray's loop until there are no more trials, or the study is interrupted."""
     have = ray.cluster_resources()
     cpus, gpus = have.get("CPU", 0), have.get("GPU", 0)
     concurrency, gpus_per_trial = resources.require_room(cpus=cpus, gpus=gpus), resources.gpus(gpus)
     per_trial = {"cpu": resources.cpus_per_trial, **({"gpu": gpus_per_trial} if gpus_per_trial else {})}
     data = [case.data for case in cases]
-    share([ready.case.folder for ready in cases], data)
-    searcher = StudySearcher(running, resources, concurrency=concurrency, on_gpu=gpus_per_trial > 0)
+    share([case.case.folder for case in cases], data)
+    searcher = StudySearcher(cases, resources, concurrency=concurrency, on_gpu=gpus_per_trial > 0)
     request = cases[0].case.request  # but for the data, that of all
-    for case in running:
+    for case in cases:
         case.log.concurrency = concurrency
-    left = sum(case.agenda.remaining() for case in running)
-    total = sum(case.agenda.total() for case in running)
+    left = sum(case.agenda.remaining() for case in cases)
+    total = sum(case.agenda.total() for case in cases)
     logger.info(f"{total - left} trials done, {left} to run, {concurrency} at a time")
     withhold_credentials()
     stored = [ray.put(case_data) for case_data in data]  # a trial fetches that of its own case alone

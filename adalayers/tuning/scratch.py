@@ -13,7 +13,6 @@ import os
 import re
 import secrets
 import shutil
-import stat
 import tempfile
 import time
 from collections.abc import Iterator
@@ -30,15 +29,13 @@ logger = logging.getLogger(__name__)
 MARK = "ADALAYERS_RAY"
 """The name of the environment variable that Ray's processes get from the driver that starts them."""
 
-_NAME = re.compile(r"adalayers-ray-[0-9a-f]{8}")
+_NAME = "adalayers-ray-"
 _LOCK = "lock"
 _USABLE = re.compile(r"[A-Za-z0-9_./+~-]{1,14}")
 """Folders that Ray takes: it splits others at blanks, reads them as addresses, or wants ASCII; below longer ones its
 sockets have names that not every system takes (103 characters on a Mac)."""
 _SHORT = Path("/tmp")
 """Where Ray's files go where TMPDIR is another one."""
-_UNLOCKED_SECONDS = 60.0
-"""A folder without a lock is being made; after so long it is left over."""
 _REMOVE_SECONDS = 2.0
 
 
@@ -50,7 +47,7 @@ def scratch_folder() -> Iterator[Path]:
         BadInput: It cannot be made.
     """
     clear_dead()
-    folder = _root() / f"adalayers-ray-{secrets.token_hex(4)}"
+    folder = _root() / f"{_NAME}{secrets.token_hex(4)}"
     try:
         folder.mkdir(mode=0o700)
     except OSError as error:
@@ -67,19 +64,14 @@ def scratch_folder() -> Iterator[Path]:
 
 def clear_dead() -> None:
     """End the processes and delete the scratch folders of this user's drivers that are dead."""
-    cleared = ended = 0
-    for folder in _root().glob("adalayers-ray-*"):
+    for folder in _root().glob(_NAME + 8 * "[0-9a-f]"):
         with contextlib.suppress(Timeout, OSError):  # its driver lives, or another process clears it
-            if not _may_be_dead(folder):
+            if folder.is_symlink() or folder.stat().st_uid != os.getuid() or not (folder / _LOCK).exists():
                 continue
             with FileLock(folder / _LOCK, timeout=0):
-                ended += end_processes(folder)
+                ended = end_processes(folder)
                 _remove(folder)
-                cleared += 1
-    if cleared:
-        logger.warning(
-            f"a killed run had left {ended} processes and {cleared} scratch folders here; they are gone now"
-        )
+            logger.warning(f"a killed run had left {ended} processes and {folder}; they are gone now")
 
 
 def end_processes(folder: Path) -> int:
@@ -95,14 +87,6 @@ def end_processes(folder: Path) -> int:
 def _root() -> Path:
     root = Path(tempfile.gettempdir()).resolve()
     return root if _USABLE.fullmatch(str(root)) else _SHORT
-
-
-def _may_be_dead(folder: Path) -> bool:
-    """Whether this is a scratch folder of this user, and not one that is just being made."""
-    status = folder.lstat()
-    if not (_NAME.fullmatch(folder.name) and stat.S_ISDIR(status.st_mode) and status.st_uid == os.getuid()):
-        return False
-    return (folder / _LOCK).exists() or time.time() - status.st_mtime > _UNLOCKED_SECONDS
 
 
 def _belongs(process: psutil.Process, folder: Path) -> bool:

@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import itertools
+import tempfile
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from pathlib import Path
 
 import numpy as np
 import optuna
+from optuna.storages import JournalStorage
+from optuna.storages.journal import JournalFileBackend
 from ray.tune.search.optuna import OptunaSearch
 
 from adalayers.config import TrialConfig, with_overrides
@@ -17,9 +21,12 @@ from adalayers.results.record import StudyRecord
 from adalayers.results.trial_row import TrialRow
 from adalayers.schedulers import SCHEDULERS
 from adalayers.states import Settings, Shape
+from adalayers.storage.folder import Folder
 from adalayers.study import PlannedSearch
 from adalayers.tuning.job import TrialJob
 
+JOURNAL = "optuna.journal"
+"""The searches of a study as a file of Optuna's: `optuna.load_study` and optuna-dashboard read it."""
 DUPLICATES = 50
 """Suggestions in a row that only repeat known trials, after which a search space counts as exhausted."""
 
@@ -74,11 +81,6 @@ class Search:
         """The number of trials that it has when it is done, as known now."""
         return len(self._seen) if self._exhausted else max(self.trials, len(self._seen))
 
-    @property
-    def complete(self) -> bool:
-        """Whether the record held all its trials, ended, before anything was suggested."""
-        return not self._resumed and (self._exhausted or len(self._seen) >= self.trials)
-
     def remaining(self) -> int:
         """Return how many of its trials have not ended."""
         return max(0, self.size - sum(self._record.ended(row.trial_id) for row in self._rows()))
@@ -114,9 +116,8 @@ class Search:
 
     def _exhaust(self) -> None:
         self._exhausted = True
-        beside = " beside those of --rates" if self._of_rates() else ""
         self.notes.append(
-            f"The search space{self._named()} holds no more than {len(self._seen)} different configurations{beside}; "
+            f"The search space{self._named()} holds no more than {len(self._seen)} different configurations; "
             f"{self.trials} were asked for."
         )
 
@@ -253,3 +254,21 @@ class Search:
 
     def _named(self) -> str:
         return f" of {self.name}" if self.name else ""
+
+
+def write_journal(folder: Folder, searches: Sequence[Search]) -> None:
+    """Write `optuna.journal`: an Optuna study for each search, by its name, or the folder's where there is one search.
+
+    Trials have the states and scores of `trials.csv` (stopped: pruned) and its id as the user attribute `trial_id`.
+    """
+    if not searches:
+        return
+    with tempfile.TemporaryDirectory() as scratch:
+        path = Path(scratch) / JOURNAL
+        storage = JournalStorage(JournalFileBackend(str(path)))
+        for search in searches:
+            study = optuna.create_study(
+                storage=storage, study_name=search.name or folder.name, direction="maximize"
+            )
+            study.add_trials(search.optuna_trials())
+        folder.write_bytes(JOURNAL, path.read_bytes())

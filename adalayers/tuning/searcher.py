@@ -68,12 +68,9 @@ class StudySearcher(ray_private.NeverRestored, Searcher):
         self._trials: dict[str, tuple[int, list[TrialJob]]] = {}
         self._halves: list[tuple[int, list[TrialJob]]] = []
 
+    @_ours()
     def suggest(self, trial_id: str) -> Any:
         """Return the next trial's configuration, None while others must end first, or `FINISHED`."""
-        with _ours():
-            return self._next(trial_id)
-
-    def _next(self, trial_id: str) -> Any:
         if self._halves:
             return self._begin(trial_id, *self._halves.pop(0))
         # A group that runs may come back in halves.
@@ -101,20 +98,17 @@ class StudySearcher(ray_private.NeverRestored, Searcher):
         works = [case.record.work(job.trial_id).address for job in jobs]
         return {"jobs": [replace(job, case=number, work=work) for job, work in zip(jobs, works, strict=True)]}
 
+    @_ours()
     def on_trial_result(self, trial_id: str, result: dict[str, Any]) -> None:
-        with _ours():
-            if trial_id in self._trials and "epoch" in result:
-                number, jobs = self._trials[trial_id]
-                seconds = float(result.get("time_total_s") or 0.0)
-                self.cases[number].on_epoch(trial_id, len(jobs), float(result["epoch"]), seconds)
+        if trial_id in self._trials and "epoch" in result:
+            number, jobs = self._trials[trial_id]
+            seconds = float(result.get("time_total_s") or 0.0)
+            self.cases[number].on_epoch(trial_id, len(jobs), float(result["epoch"]), seconds)
 
+    @_ours()
     def on_trial_complete(
         self, trial_id: str, result: dict[str, Any] | None = None, error: bool = False
     ) -> None:
-        with _ours():
-            self._ended(trial_id, error=error, evaluated="epoch" in (result or {}))
-
-    def _ended(self, trial_id: str, *, error: bool, evaluated: bool) -> None:
         number, jobs = self._trials.pop(trial_id)
         reported = self.errors.pop(trial_id, None)
         if isinstance(cause := getattr(reported, "cause", None), CannotWrite):  # nor could the row be
@@ -126,7 +120,9 @@ class StudySearcher(ray_private.NeverRestored, Searcher):
             half = len(jobs) // 2
             self._halves += [(number, jobs[:half]), (number, jobs[half:])]
             return
-        shared = not evaluated or any(case.record.work(identity).exists(PROGRESS) for identity in identities)
+        shared = "epoch" not in (result or {}) or any(
+            case.record.work(identity).exists(PROGRESS) for identity in identities
+        )
         for identity in identities:
             if (number, identity) in self.stopped:
                 row = case.record.end(identity, "stopped")
@@ -141,13 +137,11 @@ class StudySearcher(ray_private.NeverRestored, Searcher):
 
     def _why(self, identity: str, reported: Exception | None) -> str:
         """Return why a trial failed whose worker died as often as it may, with what Ray says of it."""
-        retries = self._resources.retries
-        times = {0: "", 1: ", twice"}.get(retries, f", {retries + 1} times")
-        if killed := self.watch.killed.get(identity, 0):
-            how_often = f", {killed} of these times" if times else ""
-            return f"the worker process died{times}: killed{how_often}, because it made no progress"
-        said = "" if reported is None else f" ({clean(ray_private.cause(reported))})"
-        return f"the worker process died{times}{said}"
+        if killed := self.watch.killed[identity]:
+            said = f"killed {killed} times, because it made no progress"
+        else:
+            said = "Ray gives no reason" if reported is None else clean(ray_private.cause(reported))
+        return f"the worker process died {1 + self._resources.retries} times ({said})"
 
     def save(self, checkpoint_path: str) -> None:
         """Nothing: the results folders are the only state of a study."""

@@ -18,7 +18,6 @@ from ray.tune import Stopper
 
 from adalayers import environ
 from adalayers.console import interrupts
-from adalayers.console.progress import size
 from adalayers.errors import BadInput
 from adalayers.installed import worker_path
 from adalayers.storage.redaction import reason
@@ -63,12 +62,11 @@ def ray_session(asked: str | None) -> Iterator[Path]:
     Raises:
         BadInput: For a cluster that cannot be joined, or a local one that does not start.
     """
-    if ray.is_initialized():
-        with scratch_folder() as scratch:
-            yield scratch
-        return
     address = cluster_address(asked)
     with environ.prepared(), scratch_folder() as scratch:
+        if ray.is_initialized():
+            yield scratch
+            return
         try:
             if address is None:
                 _start(scratch)
@@ -82,30 +80,21 @@ def ray_session(asked: str | None) -> Iterator[Path]:
 
 def _start(scratch: Path) -> None:
     """Start a local Ray, again where it did not come up: on a machine that is very busy, half a minute may not do."""
+    # Inherited, not asked of Ray: to give a worker an environment, Ray starts a process that loads Ray, and from there
+    # the worker. Ray's own processes inherit it too.
+    inherited = {MARK: scratch.name, "RAY_TMPDIR": str(scratch), **_malloc()}
     for left in reversed(range(STARTS)):
         try:
-            # Inherited, not asked of Ray: to give a worker an environment, Ray starts a process that loads Ray, and
-            # from there the worker. Ray's own processes inherit it too.
-            with (
-                environ.inherited({MARK: scratch.name, "RAY_TMPDIR": str(scratch), **_malloc()}),
-                interrupts.insisting(),
-            ):
+            with environ.inherited(inherited):
                 _init("local", include_dashboard=False)
             return
         except Exception as error:  # of many kinds, the bare `Exception` among them
             _end(scratch)
             if not left:
                 raise BadInput(
-                    f"wanted a Ray of this machine's own, it did not start in {STARTS} attempts "
-                    f"({reason(error, '')}; {_room(scratch)}); try again"
+                    f"wanted a local Ray, it did not start in {STARTS} attempts ({reason(error, '')}); try again"
                 ) from error
             logger.warning(f"Ray did not start ({reason(error, '')}); once more")
-
-
-def _room(folder: Path) -> str:
-    """Return what there is of what a local Ray needs, as it was measured."""
-    memory, disk = psutil.virtual_memory().available, psutil.disk_usage(str(folder.parent)).free
-    return f"free are {size(memory)} of memory and {size(disk)} in {folder.parent}"
 
 
 def _end(scratch: Path) -> None:
@@ -117,13 +106,11 @@ def _end(scratch: Path) -> None:
 
 def _join(address: str) -> None:
     try:
-        with interrupts.insisting():
-            _init(address, runtime_env={"env_vars": _malloc()})
+        _init(address, runtime_env={"env_vars": _malloc()})
     except Exception as error:  # of many kinds: of other releases, of no machine of the cluster, of no token
         raise BadInput(
-            f"wanted to join the Ray cluster at {address}, which failed ({reason(error, address)}); a study is "
-            "started on one of its machines, with the same releases of Ray and Python, or sent with `ray job submit` "
-            "(docs/clusters.md)"
+            f"wanted to join the Ray cluster at {address}, which failed ({reason(error, address)}); start the "
+            "study on one of its machines, with its releases of Ray and Python, or send it with `ray job submit`"
         ) from error
 
 
@@ -133,14 +120,10 @@ def _malloc() -> dict[str, str]:
 
 
 def _init(address: str, **more: Any) -> None:
+    own = {"job_config": ray_private.job_config(worker_path()), "logging_level": logging.ERROR}
     try:
-        ray.init(
-            address=address,
-            job_config=ray_private.job_config(worker_path()),
-            log_to_driver=False,
-            logging_level=logging.ERROR,
-            **more,
-        )
+        with interrupts.insisting():
+            ray.init(address=address, log_to_driver=False, **own, **more)
     except SystemExit:  # Ray's own answer to SIGTERM while it starts
         raise KeyboardInterrupt from None
 

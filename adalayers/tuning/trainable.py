@@ -15,9 +15,9 @@ import ray
 import torch
 from ray import tune
 
-from adalayers.config import hyperparameters, trial_config
+from adalayers.config import trial_config
 from adalayers.data.trial_data import TrialData
-from adalayers.errors import BadInput, CannotWrite, unknown
+from adalayers.errors import BadInput, CannotWrite
 from adalayers.features.features import LiveFeatures, drop_resident_but_of
 from adalayers.models.saved import save
 from adalayers.request import DataRequest, Resources
@@ -77,10 +77,6 @@ def trainable(
         heartbeat()  # hidden states may be far away
         run_in_study(jobs, ray.get(data[jobs[0].case]), resources, heartbeat)
         return
-    names = [*hyperparameters(), *DATA_KEYS, "seed"]
-    for key in config:
-        if key not in names:
-            raise unknown("key of a trial's configuration", key, names)
     values = {key: value for key, value in config.items() if key not in (*DATA_KEYS, "seed")}
     trial = trial_config(**values)
     pool = _prepared(tuple((key, config[key]) for key in DATA_KEYS if key in config), trial.stream)
@@ -88,7 +84,7 @@ def trainable(
     def on_evaluation(evaluation: Evaluation) -> None:
         tune.report({**evaluation.metrics, "last": evaluation.last})
 
-    train(trial, pool, seed=config.get("seed", 0), device=_device(), on_evaluation=on_evaluation)
+    train(trial, pool, seed=config.get("seed", 0), device=_device(resources), on_evaluation=on_evaluation)
 
 
 def run_in_study(
@@ -131,7 +127,7 @@ class _Shared:
 def _trial(job: TrialJob, data: TrialData, resources: Resources, shared: _Shared) -> Steps[None]:
     """Train one trial, in steps."""
     work, confirms, alone = Folder(job.work), job.stage == "confirm", shared.alone
-    if _has_completed(work):  # before the worker died that had its group
+    if _progress(work).get("status") == "completed":  # before the worker died that had its group
         return
 
     history: list[dict[str, float]] | None = None
@@ -175,11 +171,12 @@ def _trial(job: TrialJob, data: TrialData, resources: Resources, shared: _Shared
         break
 
 
-def _has_completed(work: Folder) -> bool:
+def _progress(work: Folder) -> dict[str, Any]:
+    """Return what a trial has left of itself, nothing where that is damaged: it is written again."""
     try:
-        return work.exists(PROGRESS) and work.read_sealed(PROGRESS)["status"] == "completed"
-    except (ValueError, LookupError, TypeError):  # damaged: it is written again
-        return False
+        return work.read_sealed(PROGRESS)
+    except (OSError, ValueError, TypeError):
+        return {}
 
 
 @functools.cache
@@ -221,28 +218,17 @@ def _write_progress(
 ) -> None:
     """Write the trial's progress; last of all it writes, so that a status never promises files that are not there."""
     if history is None:
-        try:
-            history = work.read_sealed(PROGRESS)["history"]
-        except (OSError, ValueError, TypeError, KeyError):  # none yet, or damaged
-            history = []
-    row = row or {}
-    work.write_sealed(PROGRESS, {"status": status, "error": error, "row": row, "history": history})
+        history = _progress(work).get("history", [])
+    work.write_sealed(PROGRESS, {"status": status, "error": error, "row": row or {}, "history": history})
 
 
-def _device(resources: Resources | None = None) -> str:
+def _device(resources: Resources) -> str:
     """Return where to train; a trial that takes no GPU leaves alone those that Ray lets it see."""
-    taken = resources is None or resources.gpus_per_trial != 0
-    return "cuda" if taken and torch.cuda.is_available() else "cpu"
+    return "cuda" if resources.gpus_per_trial != 0 and torch.cuda.is_available() else "cpu"
 
 
 @functools.lru_cache(maxsize=2)
 def _prepared(request: tuple[tuple[str, Any], ...], stream: StreamChoice) -> TrialData:
     from adalayers.data.prepare import prepare  # needs transformers and datasets; a study's workers do not
 
-    values = dict(request)
-    for name in ("backbone", "dataset"):
-        if name not in values:
-            raise BadInput(
-                f"wanted {name!r} in the trial's configuration, got {sorted(values)}; name it in param_space"
-            )
-    return prepare(DataRequest(**values)).reading([trial_config(stream=stream)]).data("disk")
+    return prepare(DataRequest(**dict(request))).reading([trial_config(stream=stream)]).data("disk")

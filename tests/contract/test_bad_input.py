@@ -41,10 +41,8 @@ def refuse(argv, capsys):
         ("--set fusion=scalar-mix", "--set fusion=scalar-mix"),
         ("--smallest-effect nan", "--smallest-effect above 0"),
         ("--label ///", "--label"),
-        (f"--label {'x' * 300}", "--label of at most 64 characters"),
         ("minilm", "minilm"),
         ("--output ~nouser-of-this-name/r", "~nouser-of-this-name"),
-        (f"--output {__file__}", "a folder as --output"),
         ("--output ''", "a folder as --output, got none"),
         ("--output s3://", "'s3://' (ValueError: it names no bucket)"),
         ("--tracking-uri http://[::1", "an MLflow tracking URI"),
@@ -63,6 +61,7 @@ def test_flags(argv, wanted, capsys):
     ("argv", "wanted"),
     [
         ("--set cutoff=0.25", "below 1/4"),
+        (f"--output {__file__}", f"wanted to write results to {__file__}/"),
         ("--max-length 100000", "--max-length of at most"),
         ("--dry-run --set lr=1e30 optimiser=adamw", "diverge within a few steps"),
     ],

@@ -38,8 +38,8 @@ SNIPPET = re.compile(
 
 
 SHOWN = {
-    "dropout": ("CONTRIBUTING.md", "\n## A study\n", "3 and the best of the search", 11),
-    "batch": ("search_spaces/README.md", "\n## Worked through", "3 and the bests of 3 searches", 21),
+    "dropout": ("CONTRIBUTING.md", "\n## A study\n", "3 and the best of each search", 11),
+    "batch": ("search_spaces/README.md", "\n## Worked through", "3 and the best of each search", 21),
 }
 """Study -> where it is shown, below which heading, its arms in a smoke run, their trials."""
 

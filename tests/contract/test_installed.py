@@ -90,8 +90,9 @@ def test_all_is_there_and_no_general_name_is_taken(environment):
     _, said = call(environment, "python", "-c", LOADED.format(studies=STUDIES))
     assert said.endswith("No module named 'reports'\n32 dating\n"), said
     head = subprocess.run(["git", "rev-parse", "HEAD"], cwd=ROOT, capture_output=True, text=True).stdout
-    version = f"adalayers {adalayers.__version__} ({head.strip()})\n"
-    assert call(environment, "adalayers", "--version") == (0, version)
+    commit = "from adalayers.results.provenance import git_state; print(git_state().commit)"
+    assert call(environment, "python", "-c", commit) == (0, head), "as the wheel was built"
+    assert call(environment, "adalayers", "--version") == (0, f"adalayers {adalayers.__version__}\n")
     _, listed = call(environment, "adalayers", "study")
     assert all(re.search(rf"^{name} +[A-Z]", listed, re.M) for name in [*STUDIES, "mean_or_mix"]), listed
 

@@ -172,7 +172,7 @@ def test_a_dry_run_counts_what_is_done_and_what_is_left_and_keeps_nothing(world,
     more = run_here([*study.argv, "--seeds", "3", "--dry-run"])
     assert more.code == 0, more.err
     for words in (
-        *("6 trials by optuna, asha", "18, 14 done", "4 trials left", "memory", "disk", "GPU-hours"),
+        *("6 trials by optuna, asha", "18, 14 done", "4 trials left", "memory", "disk"),
         "cut         train 0, validation 0, test 0",
         f"data        {world['dataset']} (texts text; labels label); train = train-00000-of-00001.parquet",
         f"; from {world['backbone']}",

@@ -35,8 +35,7 @@ def test_a_decoder_of_seven_billions_is_priced_from_its_config(tmp_path, monkeyp
     layer = 4 * 4096**2 + 3 * 4096 * 11008 + 2 * 4096
     assert prepared.backbone_parameters == (32 * layer + 32000 * 4096 + 4096, layer)
     assert backbone_line(prepared) == (
-        "6,607 million parameters; about 13.21 GB on disk, no weights in its folder; 13.21 GB of memory, "
-        "computes in bfloat16"
+        "6,607 million parameters; its weights are not here yet; 13.21 GB of memory, computes in bfloat16"
     )
     # Embeddings, 32 layers and the last one before its norm, 4096 numbers of 2 bytes each.
     assert prepared.store_bytes == prepared.n_tokens * 34 * 4096 * 2
@@ -54,7 +53,7 @@ def test_a_dry_run_needs_no_weights_and_says_that_it_estimates(tmp_path, capsys)
     for study, more, stored in ((STUDY, (), r"[1-9]\d* MB"), (capacity.STUDY, of_texts, "0 MB")):
         assert main(study, NoPages, [*argv, *more, "--dry-run"]) == 0
         said = capsys.readouterr().out
-        assert "on disk, no weights in its folder; 0.00 GB of memory, computes in float32" in said
+        assert "; its weights are not here yet; 0.00 GB of memory, computes in float32" in said
         assert "time        without the base model's passes, as it is not loaded; a trial at most" in said
         assert f"; of each text {'mean' if more else 'every token'}" in said
         assert re.search(rf"cache +{stored} in ", said)

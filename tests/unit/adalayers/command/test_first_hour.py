@@ -36,7 +36,7 @@ def test_a_study_runs_from_python_and_returns_its_results(ran):
     results = adalayers.study(
         "single_layer", backbone=["minilm", "gpt2"], seeds=6, set=settings, fresh=True, label=None
     )
-    words = "--backbone minilm gpt2 --seeds 6 --set k=32 positions=true --fresh"
+    words = "--backbone minilm gpt2 --seeds 6 --set k=32 positions=True --fresh"
     assert (ran["argv"], ran["program"]) == (words.split(), "adalayers study single_layer")
     assert results.arms["arm"].iloc[0] == "mix"
     ran["folders"] = ran["folders"] * 2
@@ -67,7 +67,7 @@ def test_functions_stay_functions_where_modules_have_their_names_and_the_version
     assert adalayers.study.__doc__.startswith("Run a study")
     assert adalayers.results.__doc__.startswith("Return what a study has left")
     assert main(["--version"]) == 0
-    assert capsys.readouterr().out.startswith(f"adalayers {adalayers.__version__} (")
+    assert capsys.readouterr().out.startswith(f"adalayers {adalayers.__version__}")
 
 
 def test_studies_are_listed_with_their_state_and_the_time_left(capsys, tmp_path):

@@ -134,7 +134,7 @@ def test_a_flag_of_one_study_alone():
     ("given", "said"),
     [
         ("--rates 1e-3 0.001", "two --rates or more without --set lr, got .* 0.001 0.001"),
-        ("--rates 1e-3 1e-2 --set lr=0.1", "got --rates 0.001 0.01 and --set lr=0.1"),
+        ("--rates 1e-3 1e-2 --set lr=0.1", "got --rates 0.001 0.01 --set lr=0.1"),
         ("--rates 1e-3 0", "wanted --rates above 0 and finite, got 0"),
         ("--rates 1e-3 inf", "wanted --rates above 0 and finite, got inf"),
     ],

@@ -41,9 +41,8 @@ def test_a_study_that_set_another_aside_is_not_set_aside_by_the_command_that_con
     monkeypatch.setattr(sys, "argv", ["../my studies/made.py", *ARGV])
     assert main(STUDY) == 130
     assert not earlier.folder.exists()
-    assert earlier.command == "python made.py --tracking-uri none --seeds 3"
-    again = "python '../my studies/made.py' --tracking-uri none --seeds 3"
-    assert capsys.readouterr().err.splitlines()[-1] == f"interrupted; continue with: {again}"
+    assert earlier.command == "python '../my studies/made.py' --tracking-uri none --seeds 3"
+    assert capsys.readouterr().err.splitlines()[-1] == f"interrupted; continue with: {earlier.command}"
 
 
 def test_before_that_the_command_is_the_same(earlier, monkeypatch, capsys):

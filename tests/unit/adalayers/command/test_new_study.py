@@ -18,13 +18,13 @@ def here(tmp_path, monkeypatch):
     monkeypatch.syspath_prepend(tmp_path)
 
 
-def test_a_new_study_is_planned_as_it_stands(tmp_path, monkeypatch, capsys):
+def test_a_new_study_is_planned_as_it_stands(monkeypatch, capsys):
     assert main(["new-study", "mine"]) == 0
     assert "python mine.py --dry-run" in capsys.readouterr().out
     study = importlib.import_module("mine").STUDY
     setting = setting_of(study, made_shape("sequence", 2, layers=6, width=384))
     assert [arm.name for arm in planned(study, setting).arms] == ["dropout=0", "dropout=0.1", "dropout=0.3"]
-    monkeypatch.setattr(sys, "argv", [str(tmp_path / "mine.py"), "--help"])
+    monkeypatch.setattr(sys, "argv", ["mine.py", "--help"])
     assert run_study(study) == 0
     assert capsys.readouterr().out.startswith("usage: mine.py")
 

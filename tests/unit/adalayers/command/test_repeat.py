@@ -96,11 +96,11 @@ def test_what_cannot_be_repeated_is_bad_input(repeated, tmp_path):
     for changes, message in (
         ({"edit": lambda text: text + text.splitlines(keepends=True)[1]}, "more than once"),
         ({"edit": lambda text: text.replace(",", ";")}, "separated by ';' where a study writes commas"),
-        ({"config/k": "16"}, "restore trials.csv from a copy if the row was edited"),
+        ({"config/k": "16"}, "or restore trials.csv"),
         ({"trial": "t0"}, "unknown trial 't0'"),
         ({"at": other}, "was trained on"),
         ({"status": "diverged"}, " is diverged"),
-        ({"dataset": gone}, f"the folder {gone.path}, it is not here; name it with --dataset"),
+        ({"dataset": gone}, f"got the path {gone.path!r}, which is no folder"),
     ):
         code, said = repeated(**changes)
         assert code == 2

@@ -20,28 +20,22 @@ MACHINE = "10.0.0.2", "node"
 
 
 @pytest.fixture(autouse=True)
-def environment(monkeypatch, tmp_path):
-    """No cluster is named by the environment, and `ray start` was never called here."""
+def environment(monkeypatch):
+    """No cluster is named by the environment."""
     for name in ("RAY_ADDRESS", "RAY_AUTH_MODE", "RAY_AUTH_TOKEN", "RAY_AUTH_TOKEN_PATH"):
         monkeypatch.delenv(name, raising=False)
-    monkeypatch.setenv("RAY_TMPDIR", str(tmp_path))
 
 
-def test_which_cluster_is_asked_for(monkeypatch, tmp_path):
-    with pytest.raises(BadInput, match=r"--address auto\), got none; start one here with `ray start`"):
-        check_address("auto")
-    (tmp_path / "ray").mkdir()
-    (tmp_path / "ray" / "ray_current_cluster").write_text("started:1\n")
-    assert cluster_address("auto") == "started:1", "by `ray start` alone"
+def test_which_cluster_is_asked_for(monkeypatch):
     assert cluster_address(None) is cluster_address("local") is None
     monkeypatch.setenv("RAY_ADDRESS", "head:6379")
-    assert cluster_address(None) == cluster_address("auto") == "head:6379"
+    assert cluster_address(None) == "head:6379"
     assert cluster_address("other:1") == "other:1"
     assert cluster_address("local") is None
 
 
 @pytest.mark.parametrize(
-    "address", ["nowhere", "host:port", "host:1/x", "http://head:8265", "[::1", "host:99999999"]
+    "address", ["auto", "nowhere", "host:port", "host:1/x", "http://head:8265", "[::1", "host:99999999"]
 )
 def test_what_is_no_address(address, monkeypatch):
     with pytest.raises(BadInput, match="wanted --address as host:port"):
@@ -55,13 +49,14 @@ def test_ray_client_and_a_stale_address_of_the_environment_are_refused_with_what
     with pytest.raises(BadInput, match="ray job submit"):
         cluster_address("ray://head:10001")
     monkeypatch.setenv("RAY_ADDRESS", closed)
-    with pytest.raises(BadInput, match=r"\(from RAY_ADDRESS\), nothing answers there .* unset RAY_ADDRESS"):
+    monkeypatch.setattr(cluster, "ANSWER_SECONDS", 1)
+    with pytest.raises(BadInput, match=r"none of this release answers there .* RAY_ADDRESS unset"):
         check_address(None)
 
 
 def test_a_port_that_is_no_ray_is_said_soon(silent, monkeypatch):
     monkeypatch.setattr(cluster, "ANSWER_SECONDS", 1)
-    with pytest.raises(BadInput, match=r"what answers there is none, .*within 1 s"):
+    with pytest.raises(BadInput, match="none of this release answers there within 1 s"):
         check_address(silent)
 
 
@@ -69,7 +64,7 @@ def test_a_port_that_is_no_ray_is_said_soon(silent, monkeypatch):
     ("answer", "code", "said"),
     [
         ("ray\n", 0, ""),
-        ("", -signal.SIGABRT, "no answer that Ray gives"),
+        ("", -signal.SIGABRT, "none of this release answers"),
         ("token\n", 0, "set RAY_AUTH_MODE=token and RAY_AUTH_TOKEN=<token> or"),
     ],
 )
@@ -92,10 +87,8 @@ def test_a_machine_that_shares_no_results_or_has_other_software_is_named(tmp_pat
     def judged(answer):
         return cluster._judged(*MACHINE, answer, [folder], "word")
 
-    for missing in ([folder.address], []):  # it says so; or it has another folder of that name
-        with pytest.raises(BadInput, match=r"machine 10\.0\.0\.2 does not share that folder"):
-            judged(("", missing))
-    folder.write_bytes("word", b"driver")
+    with pytest.raises(BadInput, match=r"machine 10\.0\.0\.2 does not share that folder"):
+        judged(("", []))
     answer = cluster._reach([folder.address], [], "word", "node", software())
     assert judged(answer) == []
     assert judged(("", ["/stores/a"])) == ["/stores/a"]

@@ -78,7 +78,7 @@ def test_what_a_killed_driver_left_goes_and_nothing_else(driver, temporary, caps
         assert mine.exists()
         assert not folder.exists()
         assert [lives(left) for left in started] == [False, False, True]
-        assert "2 processes and 1 scratch folders" in capsys.readouterr().err
+        assert f"2 processes and {folder}" in capsys.readouterr().err
     assert sorted(temporary.iterdir()) == sorted(others)
 
 
@@ -88,9 +88,6 @@ def test_a_folder_that_is_just_being_made_or_is_a_link_stays(temporary):
     (temporary / "adalayers-ray-76543210").symlink_to(temporary / "elsewhere")
     scratch.clear_dead()
     assert len(list(temporary.iterdir())) == 3
-    os.utime(temporary / "adalayers-ray-01234567", (0, 0))
-    scratch.clear_dead()
-    assert sorted(path.name for path in temporary.iterdir()) == ["adalayers-ray-76543210", "elsewhere"]
 
 
 @pytest.mark.parametrize("name", ["t" * 60, "ü", "t t", "a%41"])

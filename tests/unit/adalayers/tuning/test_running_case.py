@@ -9,8 +9,7 @@ from adalayers.results.interim_analyses import InterimAnalysis
 from adalayers.results.study_file import EnvironmentRecord, RunsRecord
 from adalayers.results.trial_row import TrialRow
 from adalayers.tuning.run import why_most_failed
-from adalayers.tuning.run_log import RunLog
-from adalayers.tuning.running_case import StudyOutcome
+from adalayers.tuning.running_case import RunLog
 
 ANALYSED = (InterimAnalysis(after=2),)
 FIRST, SECOND = ("a1", "b1"), ("a1", "b1", "a2")
@@ -57,15 +56,14 @@ def test_rows_that_a_killed_run_left_uncounted_are_its_own_but_no_analysis():
 @pytest.mark.parametrize(
     ("counts", "most"),
     [
-        ([{}], False),
-        ([{"search": {"completed": 2}, "confirm": {"failed": 2}}], False),  # half is not most
-        ([{"search": {"completed": 2}, "confirm": {"failed": 3}}], True),
-        ([{"search": {"diverged": 4, "failed": 1}}], True),  # nothing has a score
-        ([{"search": {"diverged": 9}, "confirm": {"completed": 1}}], False),  # they count, at the baseline
-        ([{"confirm": {"failed": 4}}, {"confirm": {"completed": 3}}], True),
-        ([{"confirm": {"unfinished": 5, "failed": 1}}], False),
+        ({}, False),
+        ({"completed": 2, "failed": 2}, False),  # half is not most
+        ({"completed": 2, "failed": 3}, True),
+        ({"diverged": 4, "failed": 1}, True),  # nothing has a score
+        ({"diverged": 9, "completed": 1}, False),  # they count, at the baseline
+        ({"unfinished": 5, "failed": 1}, False),
     ],
 )
 def test_a_study_of_which_most_trials_failed_is_said_to_have(counts, most):
-    why = why_most_failed([StudyOutcome("finished", by_stage) for by_stage in counts])
-    assert bool(why) is most
+    rows = [row for status, n in counts.items() for row in n * [*record("a1", status=status).values()]]
+    assert bool(why_most_failed(rows)) is most
