@@ -84,10 +84,6 @@ def runs(tags: Iterable[str]) -> Scheme:
     return Scheme("", {tag: ("I", tag) for tag in tags if tag != OUTSIDE}, (OUTSIDE,))
 
 
-NO_TAGS = runs(())
-"""Of tasks without tags."""
-
-
 def scheme_or_runs(tags: Iterable[str]) -> Scheme:
     """Return the scheme of tags that a study has accepted; `runs` where they follow none."""
     names = tuple(tags)
