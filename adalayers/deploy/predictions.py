@@ -82,10 +82,7 @@ def task_kind(task: FusionModel) -> TaskKind:
 
 def label_names(task: FusionModel) -> tuple[str, ...]:
     """Return the labels of a task, none of regression; their numbers where it was saved without."""
-    names = tuple(map(str, task.about.get("labels", ())))
-    if not names and "labels" in task.about:
-        return ()
-    return names if len(names) == task.shape.n_outputs else tuple(map(str, range(task.shape.n_outputs)))
+    return tuple(map(str, task.about.get("labels", range(task.shape.n_outputs))))
 
 
 def prediction_of(

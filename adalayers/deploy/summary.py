@@ -14,6 +14,7 @@ from adalayers.errors import BadInput
 from adalayers.results.files import BEST, STUDY, TRIALS
 from adalayers.results.frames import StudyResults
 from adalayers.results.study_file import DatasetRecord, from_json
+from adalayers.storage.to_json import to_json
 
 
 @dataclass(frozen=True)
@@ -114,22 +115,14 @@ def study_summary(folder: str | Path, about: Mapping[str, Any]) -> StudySummary 
 def _scores(results: StudyResults, row: pd.Series) -> tuple[ScoreSummary, ...]:
     """Return the scores that selected a trial next to those of its arm, as its page has them; test first."""
     metric, arms = results.study.request.metric, results.arms
-    of_arm = arms[(arms["arm"] == row["arm"]) & (row["stage"] == "confirm")]
+    of_arm = arms[(arms["arm"] == row["arm"]) & (row["stage"] == "confirm")].to_dict("records")
     summaries = []
     for split, prefix in (("test", "test"), ("validation", "val")):
         value = float(row.get(f"{prefix}/{metric}", math.nan))
-        if math.isnan(value):
-            continue
-        summary = ScoreSummary(split, metric, value, value, 1)
-        for arm in of_arm.to_dict("records"):
+        if not math.isnan(value):
+            arm = of_arm[0] if of_arm else {"split": prefix, "mean": value, "n": 1}
             of = "" if arm["split"] == prefix else f"{prefix}_"
-            mean, low, high = (_number(arm[f"{of}{name}"]) for name in ("mean", "low", "high"))
-            summary = ScoreSummary(
-                split, metric, value, value if mean is None else mean, int(arm[f"{of}n"]), low, high
-            )
-        summaries.append(summary)
+            low, high = (to_json(arm.get(f"{of}{end}")) for end in ("low", "high"))
+            mean, n = float(arm[f"{of}mean"]), int(arm[f"{of}n"])
+            summaries.append(ScoreSummary(split, metric, value, mean, n, low, high))
     return tuple(summaries)
-
-
-def _number(value: float) -> float | None:
-    return None if math.isnan(value) else float(value)

@@ -30,7 +30,7 @@ from adalayers.backbones.loading import shared_backbone
 from adalayers.backbones.sources import BackboneSource
 from adalayers.backbones.tokens import Encoded
 from adalayers.console.progress import size
-from adalayers.errors import FULL, BadInput, CannotWrite
+from adalayers.errors import BadInput, CannotWrite
 from adalayers.features import store
 from adalayers.features.extract import EXTRACT_TOKENS, Progress, extract, extraction_batches, hidden_states
 from adalayers.features.store import OutOfRange, item_bytes
@@ -199,8 +199,8 @@ class LiveFeatures:
             raise _unavailable(beyond[0], [state.key for state in self.source.states])
         if self._last[0] != examples.tobytes():
             self._last = b"", {}  # its memory is free before the next pass
-            all_states = hidden_states(shared_backbone(self.source, device), self.encoded, examples, device)
-            self._last = examples.tobytes(), all_states
+            backbone = shared_backbone(self.source, device)
+            self._last = examples.tobytes(), hidden_states(backbone, self.encoded, examples, device)
         all_states = self._last[1]
         if not self.shared:
             self._last = b"", {}
@@ -253,8 +253,9 @@ def usable_folder(root: Path, source: BackboneSource, encoded: Encoded, precisio
     own = store_folder(root, source, encoded, precision)
     if source.chosen is None or store.is_complete(own):
         return own
-    full = store_folder(root, source.with_all_states, encoded, precision)
-    return full if {state.key for state in source.chosen} <= store.stored_states(full) else own
+    whole = source.with_all_states
+    full = store_folder(root, whole, encoded, precision)
+    return full if {*source.chosen} <= {*whole.states} and store.is_complete(full) else own
 
 
 def stored(
@@ -265,10 +266,11 @@ def stored(
     *,
     precision: Precision = "float16",
     about: Mapping[str, Any] | None = None,
-    device: torch.device | None = None,
     on_progress: Progress | None = None,
 ) -> StoredFeatures:
     """Return the features of `encoded`: from a complete store if there is one, else computed now and stored.
+
+    They are computed on a GPU if there is one.
 
     A store that an earlier process began is continued, one with wrong checksums is computed again, and one that
     another process is computing is waited for.
@@ -280,7 +282,6 @@ def stored(
         backbone:    Loads the backbone; called only if there is something to compute.
         precision:   In which states are stored; those beyond float16's range are stored as float32.
         about:       Facts for people, written into `meta.json`.
-        device:      Where states are computed; None: on a GPU if there is one.
         on_progress: Called as states are computed.
 
     Raises:
@@ -302,42 +303,21 @@ def stored(
             f"wanted {root} as the folder of the feature store, it cannot be made ({error}); choose another --cache-dir"
         ) from error
     with store.exclusive(folder):
-        whole = store.is_complete(folder)
-        if whole and (damage := store.damage(folder, key)):
+        damage = store.damage(folder, key) if store.is_complete(folder) else ""
+        if damage:
             logger.warning(f"{folder.name} is damaged ({damage}); its hidden states are computed again")
-            whole = False
-        if not whole:
+        if damage is not None:
             model = backbone()
-            device = device or torch.device("cuda" if torch.cuda.is_available() else "cpu")
-            fill = functools.partial(
-                _fill, folder, source, encoded, key, about or {}, model, device, on_progress
-            )
-            for stored_as in (store.started_as(folder) or precision, "float32"):
-                try:
-                    fill(stored_as=stored_as)
-                    break
-                except OutOfRange as error:
-                    why = str(error)
-                except OSError as error:
-                    raise _cannot_store(root, error) from error
-            else:
-                shutil.rmtree(folder, ignore_errors=True)
-                raise BadInput(
-                    f"wanted finite hidden states of {source.name} that tell tokens apart, {why}; check its weights in "
-                    f"{str(source.folder)!r}, or fetch the model again"
-                )
+            try:
+                _fill(folder, source, encoded, key, about or {}, model, on_progress)
+            except OSError as error:
+                raise CannotWrite(
+                    f"wanted to store hidden states in {root}, which failed: {error.strerror or error}; make room "
+                    "(adalayers cache) or make it writable, then run the same command again, or choose another "
+                    "--cache-dir: what was stored before is as it was"
+                ) from error
         store.touch(folder)
         return StoredFeatures(folder)  # held by then by this process, so that nobody removes it
-
-
-def _cannot_store(root: Path, error: OSError) -> CannotWrite:
-    full = error.errno in FULL
-    why = "the disk is full" if full else (error.strerror or str(error))
-    advice = "make room (adalayers cache), then run the same command again" if full else "make it writable"
-    return CannotWrite(
-        f"wanted to store hidden states in {root}, which failed: {why}; {advice}, or choose another --cache-dir: "
-        "what was stored before is as it was"
-    )
 
 
 def _fill(
@@ -347,36 +327,51 @@ def _fill(
     key: JsonObject,
     about: Mapping[str, Any],
     backbone: Backbone,
-    device: torch.device,
     on_progress: Progress | None,
-    *,
-    stored_as: str,
 ) -> None:
     """Compute what a store lacks. One that is there whole, which is damaged, is begun again."""
-    written = sum(file.stat().st_size for file in folder.iterdir()) if folder.exists() else 0
-    needed, free = stored_bytes(source, encoded, stored_as) - written, shutil.disk_usage(folder.parent).free
-    if needed > free:
-        raise BadInput(
-            f"wanted {size(needed)} for hidden states in {folder.parent}, {size(free)} are free; "
-            "free some (adalayers cache), choose another --cache-dir, or take fewer --train-examples or a "
-            "lower --max-length"
-        )
+    device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
     spec = {
         "key": key,
         "computed_with": {"torch": torch.__version__, "device": device.type, "batch_tokens": EXTRACT_TOKENS},
         "states": [state.key for state in source.states],
         "width": source.width,
         "tokens": stored_rows(source, encoded),
-        "stored_as": stored_as,
     }
-    writer = store.Writer(folder, spec)
-    try:
-        extract(writer, encoded, backbone, device, on_progress, pooling=source.pooling)
-        lengths = np.diff(encoded.offsets)
-        order = np.concatenate([np.zeros(0, int), *extraction_batches(lengths)])
-        starts = np.empty(len(lengths), np.int64)
-        rows = np.ones_like(lengths) if source.pooling else lengths
-        starts[order] = np.cumsum(rows[order]) - rows[order]
-        writer.finish(starts, lengths, {"backbone": source.id, **about})
-    finally:
-        writer.close()
+    for stored_as in (str(key["precision"]), "float32"):
+        _require_room(folder, stored_bytes(source, encoded, stored_as))
+        with contextlib.closing(store.Writer(folder, {**spec, "stored_as": stored_as})) as writer:
+            try:
+                extract(writer, encoded, backbone, device, on_progress, pooling=source.pooling)
+            except OutOfRange as error:
+                why = str(error)
+                continue
+            writer.finish(*_rows(source, encoded), {"backbone": source.id, **about})
+            return
+    shutil.rmtree(folder, ignore_errors=True)
+    raise BadInput(
+        f"wanted finite hidden states of {source.name} that tell tokens apart, {why}; check its weights in "
+        f"{str(source.folder)!r}, or fetch the model again"
+    )
+
+
+def _require_room(folder: Path, n_bytes: int) -> None:
+    """Raise `BadInput` where the disk has no room for what a store lacks."""
+    written = sum(file.stat().st_size for file in folder.iterdir()) if folder.exists() else 0
+    needed, free = n_bytes - written, shutil.disk_usage(folder.parent).free
+    if needed > free:
+        raise BadInput(
+            f"wanted {size(needed)} for hidden states in {folder.parent}, {size(free)} are free; "
+            "free some (adalayers cache), choose another --cache-dir, or take fewer --train-examples or a "
+            "lower --max-length"
+        )
+
+
+def _rows(source: BackboneSource, encoded: Encoded) -> tuple[np.ndarray, np.ndarray]:
+    """Return the first row of each sequence in a store, and how many tokens it has."""
+    lengths = np.diff(encoded.offsets)
+    order = np.concatenate([np.zeros(0, int), *extraction_batches(lengths)])
+    rows = np.ones_like(lengths) if source.pooling else lengths
+    starts = np.empty(len(lengths), np.int64)
+    starts[order] = np.cumsum(rows[order]) - rows[order]
+    return starts, lengths
