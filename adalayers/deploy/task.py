@@ -8,8 +8,7 @@ from typing import Any
 
 from huggingface_hub import ModelCard, ModelHubMixin, snapshot_download
 
-from adalayers.deploy.model_card import model_card
-from adalayers.deploy.summary import study_summary
+from adalayers.deploy.model_card import model_card, study_summary
 from adalayers.errors import BadInput, local_path
 from adalayers.models.model import FusionModel
 from adalayers.models.saved import CONFIG, WEIGHTS, load, save

@@ -32,15 +32,19 @@ from adalayers.backbones.tokens import Encoded
 from adalayers.console.progress import size
 from adalayers.errors import BadInput, CannotWrite
 from adalayers.features import store
-from adalayers.features.extract import EXTRACT_TOKENS, Progress, extract, extraction_batches, hidden_states
 from adalayers.features.store import OutOfRange, item_bytes
-from adalayers.states import Precision, State
+from adalayers.states import Pooling, Precision, State
 from adalayers.storage.to_json import JsonObject
-from adalayers.tensors.ragged import ragged_rows, to_device
+from adalayers.tensors.ragged import pooled, ragged_index, ragged_rows, to_device, token_batches
 
 logger = logging.getLogger(__name__)
 
 STORE_FORMAT = 3
+EXTRACT_TOKENS = 4096
+"""Tokens, padding included, of one forward pass of the backbone."""
+
+Progress = Callable[[int, int], None]
+"""Called with (sequences done, sequences in all)."""
 
 Mode = Literal["memory", "disk", "live"]
 States = Mapping[State, Tensor]
@@ -108,8 +112,7 @@ class StoredFeatures:
         self.folder, self.resident = folder, resident
         if (let_go := store.reading(folder)) is None:
             raise BadInput(
-                f"wanted to read the hidden states in {folder}, another process is removing them; run the same "
-                "command again"
+                f"wanted the hidden states in {folder}, another process is removing them; run the same command again"
             )
         weakref.finalize(self, let_go)
         self.meta = store.read_meta(folder)
@@ -361,9 +364,8 @@ def _require_room(folder: Path, n_bytes: int) -> None:
     needed, free = n_bytes - written, shutil.disk_usage(folder.parent).free
     if needed > free:
         raise BadInput(
-            f"wanted {size(needed)} for hidden states in {folder.parent}, {size(free)} are free; "
-            "free some (adalayers cache), choose another --cache-dir, or take fewer --train-examples or a "
-            "lower --max-length"
+            f"wanted {size(needed)} for hidden states in {folder.parent}, {size(free)} are free; free some (adalayers "
+            "cache), choose another --cache-dir, or lower --train-examples or --max-length"
         )
 
 
@@ -375,3 +377,54 @@ def _rows(source: BackboneSource, encoded: Encoded) -> tuple[np.ndarray, np.ndar
     starts = np.empty(len(lengths), np.int64)
     starts[order] = np.cumsum(rows[order]) - rows[order]
     return starts, lengths
+
+
+def extraction_batches(lengths: np.ndarray) -> list[np.ndarray]:
+    """Return batches of sequences of like length, each of at most `EXTRACT_TOKENS` with padding, longest first."""
+    return token_batches(lengths, EXTRACT_TOKENS)
+
+
+def extract(
+    writer: store.Writer,
+    encoded: Encoded,
+    backbone: Backbone,
+    device: torch.device,
+    on_progress: Progress | None = None,
+    *,
+    pooling: Pooling | None = None,
+) -> None:
+    """Append to `writer` what it lacks of the hidden states of `encoded`, in the order of `extraction_batches`.
+
+    Args:
+        pooling: What of each sequence is appended; None: all its tokens.
+
+    Raises:
+        OutOfRange: Where a hidden state does not fit the store's precision.
+    """
+    lengths = np.diff(encoded.offsets)
+    batches = extraction_batches(lengths)
+    backbone = backbone.to(device)
+    done = sum(len(batch) for batch in batches[: writer.batches])
+    for examples in batches[writer.batches :]:
+        states = list(hidden_states(backbone, encoded, examples, device).values())
+        if pooling:
+            of_each = torch.from_numpy(lengths[examples])
+            states = [pooled(state.float(), of_each, pooling) for state in states]
+        writer.append(states)
+        done += len(examples)
+        if on_progress:
+            on_progress(done, len(lengths))
+
+
+def hidden_states(
+    backbone: Backbone, encoded: Encoded, examples: np.ndarray, device: torch.device
+) -> dict[State, Tensor]:
+    """Return all hidden states of the sequences `examples`, each [tokens, K], end to end without padding."""
+    tokens = ragged_index(encoded.offsets, examples)
+
+    def of_tokens(column: np.ndarray) -> Tensor:
+        return torch.from_numpy(column[tokens].astype(np.int64)).to(device)
+
+    lengths = torch.from_numpy(encoded.offsets[examples + 1] - encoded.offsets[examples])
+    types = None if encoded.token_types is None else of_tokens(encoded.token_types)
+    return backbone.of_sequences(of_tokens(encoded.input_ids), lengths, backbone.states, types)

@@ -255,15 +255,10 @@ def exclusive(folder: Path) -> Iterator[None]:
     The lock ends with the process that has it, however that ends. A cache that cannot be written to is
     only read, and needs none.
     """
-    if not os.access(folder.parent, os.W_OK):
-        yield
-        return
-    with try_exclusive(folder) as ours:
-        if ours:
-            yield
-            return
-    logger.warning(f"another process computes the hidden states {folder.name}; waiting for it")
-    with _lock(folder):
+    with contextlib.ExitStack() as held:
+        if os.access(folder.parent, os.W_OK) and not held.enter_context(try_exclusive(folder)):
+            logger.warning(f"another process computes the hidden states {folder.name}; waiting for it")
+            held.enter_context(_lock(folder))
         yield
 
 

@@ -30,6 +30,7 @@ FORMS = ("parquet", "arrow", "jsonl", "ndjson", "csv", "tsv", *COLUMN_FORMS[:-1]
 """The formats that are read, by the ending of a name. Where no name says train, the first that is there is the data."""
 PACKED = ".gz"
 """The ending of a file that is packed, after that of its format: "train.csv.gz"."""
+_ENDINGS = re.compile(rf"(\.({'|'.join(FORMS)}))?({re.escape(PACKED)})?$", re.IGNORECASE)
 _NO_DATA = re.compile(
     r"(dataset_infos?|dataset_dict|state)\.json|(readme|licen[cs]e|notice|citation|requirements)\..*|(\.|__|~\$).*",
     re.DOTALL | re.IGNORECASE,
@@ -56,10 +57,7 @@ class DataFile:
     @property
     def stem(self) -> str:
         """The name without folders, and without the endings of format and packing."""
-        name = PurePosixPath(self.name)
-        for endings in ([PACKED], [f".{form}" for form in FORMS]):
-            name = name.with_suffix("") if name.suffix.lower() in endings else name
-        return name.name
+        return _ENDINGS.sub("", PurePosixPath(self.name).name)
 
     def content(self) -> bytes:
         """Return the bytes, unpacked where they are packed."""
@@ -147,8 +145,7 @@ def wanted(splits: Sequence[str]) -> tuple[dict[str, str], float | None]:
             share = float(percent[1]) / 100
             if role != "validation" or not 0 < share < 1:
                 raise BadInput(
-                    f"wanted a part of train as validation in --splits, got {item!r}; write validation=10%, or name a "
-                    "file"
+                    f"wanted a part of train as validation in --splits, got {item!r}; write validation=10%"
                 )
             name = "none"
         names[role] = name
@@ -203,9 +200,8 @@ def require_whole(source: Source) -> None:
     there = sorted(f"{shard['name']}-{shard['number']}-of-{shard['total']}" for shard in shards)
     if there != wanted:
         raise BadInput(
-            f"wanted all {len(wanted)} files of {source.name}, each once, got {listed(there)}; add what is missing, "
-            "remove what is there twice, or read one alone with "
-            f"--splits {next(iter(roles_in(source.name)), 'train')}={source.files[0].name}"
+            f"wanted all {len(wanted)} files of {source.name}, each once, got {listed(there)}; add or remove some, or "
+            f"read one alone with --splits {next(iter(roles_in(source.name)), 'train')}={source.files[0].name}"
         )
 
 

@@ -119,8 +119,7 @@ def _json(file: DataFile) -> Piece:
     if cells and len(lists) == len(columns) and len({*map(len, lists)}) == 1:
         return Piece(file, columns)
     raise BadInput(
-        f"wanted a list of objects in {file.name}, got one object with {listed(map(repr, document))}; write a file "
-        "of JSON lines for each split"
+        f"wanted a list of objects in {file.name}, got one object with {listed(map(repr, document))}; write JSON lines"
     )
 
 

@@ -109,15 +109,13 @@ class Task:
         Of the splits as they are here, after validation was set aside and the sizes were capped. Inputs are compared
         character by character.
         """
-        keys = {
-            role: [text if isinstance(text, str) else tuple(text) for text in split.inputs]
-            for role, split in self.splits.items()
-        }
-        train = set(keys.pop("train"))
-        return {
-            role: self.splits[role].index[[key in train for key in split_keys]]
-            for role, split_keys in keys.items()
-        }
+
+        def keys(split: Split) -> list[Any]:
+            return [text if isinstance(text, str) else tuple(text) for text in split.inputs]
+
+        others, train = {**self.splits}, {*keys(self.splits["train"])}
+        del others["train"]
+        return {role: of.index[[key in train for key in keys(of)]] for role, of in others.items()}
 
     @property
     def shared(self) -> dict[str, int]:

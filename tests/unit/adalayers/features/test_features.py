@@ -16,7 +16,6 @@ import torch
 from adalayers.backbones import loading, sources, tokens
 from adalayers.errors import BadInput, CannotWrite
 from adalayers.features import features
-from adalayers.features.extract import extraction_batches
 from adalayers.features.features import LiveFeatures, StoredFeatures, Subset, store_folder, stored
 from adalayers.features.store import META, Writer
 from tests.helpers.states import encoder
@@ -134,10 +133,9 @@ class Progress:
 @pytest.fixture
 def n_batches(encoded, monkeypatch):
     """How many there are of few tokens; progress is kept after each."""
-    monkeypatch.setattr("adalayers.features.extract.EXTRACT_TOKENS", 24)
     monkeypatch.setattr("adalayers.features.features.EXTRACT_TOKENS", 24)
     monkeypatch.setattr("adalayers.features.store.KEEP_SECONDS", 0.0)
-    return len(extraction_batches(np.diff(encoded.offsets)))
+    return len(features.extraction_batches(np.diff(encoded.offsets)))
 
 
 def test_a_killed_store_is_continued_and_equals_one_that_was_not(make, n_batches):

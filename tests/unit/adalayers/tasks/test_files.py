@@ -125,7 +125,7 @@ def test_shards_are_one_file_and_all_there_once(tmp_path):
     assert load_task(str(where), splits=[flag]).reading.roles["train"] == names[0]
     names = "train-00000-of-00001.csv train-00000-of-00002.csv train-00001-of-00002.csv"
     where = folder(tmp_path / "editions", names)
-    with pytest.raises(BadInput, match=r"all 2 files of train, each once, .* remove what is there twice"):
+    with pytest.raises(BadInput, match=r"all 2 files of train, each once, .* add or remove some"):
         load_task(str(where))
 
 

@@ -108,7 +108,6 @@ LONG = "a" * 200_000
             {"column 1": [0, 1], "text": ["a", "b"], "label": ["x", "y"]},
             "",
         ),
-        ("csv", "0,1\na,0\nb,1\n", {"0": ["a", "b"], "1": [0, 1]}, ""),
         ("csv", "text,label\na\u2028b\x85c\x0bd,x\n", ["a\u2028b\x85c\x0bd"], ""),
         ("csv", f'text,label\n"{LONG}, ""b""",x\n', [f'{LONG}, "b"'], ""),
     ],

@@ -432,8 +432,8 @@ def test_classes_that_train_lacks_or_that_look_alike_are_said_with_counts(tmp_pa
     assert task.reading.notes == (
         "classes that differ by blanks or case alone are kept apart: 'Positive' (train 4, validation 2), "
         "'positive ' (test 2)",
-        "3 of 4 labels of test are of classes that train has none of: 'mixed' (1), 'positive ' (2)",
         "macro F1, a mean over all 5 classes, counts 0 for 2 that validation has none of: 'mixed', 'positive '",
+        "3 of 4 labels of test are of classes that train has none of: 'mixed' (1), 'positive ' (2)",
         "macro F1, a mean over all 5 classes, counts 0 for 2 that test has none of: 'Positive', 'neutral'",
     )
     assert "5 labels: Positive, mixed, negative, neutral, 'positive ';" in task_line(task)
