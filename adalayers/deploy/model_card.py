@@ -128,7 +128,7 @@ def _scores(results: StudyResults, row: pd.Series) -> tuple[ScoreSummary, ...]:
     for split, prefix in (("test", "test"), ("validation", "val")):
         value = float(row.get(f"{prefix}/{metric}", math.nan))
         if not math.isnan(value):
-            arm = of_arm[0] if of_arm else {"split": prefix, "mean": value, "n": 1}
+            arm: dict[Any, Any] = of_arm[0] if of_arm else {"split": prefix, "mean": value, "n": 1}
             of = "" if arm["split"] == prefix else f"{prefix}_"
             low, high = (to_json(arm.get(f"{of}{end}")) for end in ("low", "high"))
             mean, n = float(arm[f"{of}mean"]), int(arm[f"{of}n"])

@@ -229,20 +229,18 @@ def stored_bytes(source: BackboneSource, encoded: Encoded, precision: str = "flo
 
 def store_key(source: BackboneSource, encoded: Encoded, precision: str) -> JsonObject:
     """Return everything that determines the numbers of a store."""
-    chosen = {} if source.chosen is None else {"states": [state.key for state in source.states]}
-    computed = {} if source.dtype == "float32" else {"computed_as": source.dtype}
-    pooling = {} if source.pooling is None else {"pooling": source.pooling}
-    return {
+    key: JsonObject = {
         "format": STORE_FORMAT,
         "backbone": source.fingerprint,
         "streams": {stream.name: stream.layers for stream in source.streams_read},
-        **chosen,
-        **computed,
-        **pooling,
+        "states": None if source.chosen is None else [state.key for state in source.states],
+        "computed_as": None if source.dtype == "float32" else source.dtype,
+        "pooling": source.pooling,
         "token_ids": encoded.digest().hexdigest(),
         "precision": precision,
         "transformers": importlib.metadata.version("transformers"),
     }
+    return {name: value for name, value in key.items() if value is not None}
 
 
 def store_folder(root: Path, source: BackboneSource, encoded: Encoded, precision: str = "float16") -> Path:

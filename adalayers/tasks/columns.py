@@ -258,10 +258,8 @@ def _columns(
         as_label["word ints"] = "tags"
     label_shapes = {column: as_label.get(shapes[column], shapes[column]) for column in labels}
     if label and not any(label_shapes[label] in kind.label_shapes for kind in kinds):
-        cast = "cast it to a list of ClassLabel or to tag names"
         raise BadInput(
-            f"wanted classes or numbers in column {label!r} of {dataset}, got {shapes[label]}; "
-            f"{cast if shapes[label] == 'word ints' else 'name another'}"
+            f"wanted classes or numbers in column {label!r} of {dataset}, got {shapes[label]}; name another, or cast it"
         )
     pairs: dict[tuple[tuple[str, ...], str], list[TaskKind]] = {}
     for (candidate, shape), kind, columns in itertools.product(

@@ -297,7 +297,7 @@ WITHOUT_TEXT = Dataset.from_dict({"text": [None] * 40, "label": [0, 1] * 20}, SE
         ({"train": MISMATCHED}, "wanted a tag per word in .*, got 1 for 2 words in row 1"),
         ({"train": sentences(20), "dev": sentences(4, features=SWAPPED)}, "to be train's, got others"),
         ({"train": DAMAGED}, "wanted parquet in train.*UTF8"),
-        ({"train": {"text": TEXTS, "label": [[0, 1]] * 40}}, "got word ints; cast it to a list"),
+        ({"train": {"text": TEXTS, "label": [[0, 1]] * 40}}, "got word ints; name another, or cast it"),
         ({"train": {"text": TEXTS, "label": [{"a": 1}] * 40}}, "got dict; name another"),
         ({"train": {"text": TEXTS, "label": ["a"] * 40}}, "at least two classes"),
         ({"train": {"text": TEXTS * 8, "label": [*map(str, range(320))]}}, "at most 200 classes"),
