@@ -16,9 +16,9 @@ import torch
 
 from adalayers.backbones.sources import BackboneSource
 from adalayers.console.progress import show
+from adalayers.deploy.model_card import study_of
 from adalayers.deploy.predictions import task_kind
 from adalayers.deploy.predictor import Predictor
-from adalayers.deploy.summary import study_of
 from adalayers.deploy.task import TrainedTask
 from adalayers.errors import BadInput
 from adalayers.models.model import FusionModel

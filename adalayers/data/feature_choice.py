@@ -16,8 +16,7 @@ import torch
 from adalayers.backbones.tokens import Encoded
 from adalayers.console.progress import size
 from adalayers.data.prepare import Prepared
-from adalayers.features.extract import extraction_batches
-from adalayers.features.features import Mode, stored_bytes, usable_folder
+from adalayers.features.features import Mode, extraction_batches, stored_bytes, usable_folder
 from adalayers.features.store import is_complete
 
 MEMORY_SHARE = 0.6
@@ -55,15 +54,13 @@ def feature_choice(
     memory, disk, gpu = free_bytes(cache)
     if missing_bytes(prepared, cache) > disk:
         return FeatureChoice("live", f"{states} do not fit the {size(disk)} that are free for the cache")
-    gpu = None if gpu is None else gpu / max(1.0, 1.0 / (gpus_per_trial or 1.0))
-    if gpu is not None and prepared.store_bytes <= MEMORY_SHARE * gpu:
-        return FeatureChoice("memory", f"{states} fit the {size(gpu)} of GPU memory that a trial can have")
-    if prepared.store_bytes <= MEMORY_SHARE * memory:
-        fits = f"{states} fit the {size(memory)} of memory that are free"
-        return (
-            FeatureChoice("memory", fits) if gpu is None else FeatureChoice("disk", f"{fits}, not the GPU's")
-        )
-    return FeatureChoice("disk", f"{states} exceed memory; --features live computes them again instead")
+    room, of_room = float(memory), "memory that are free"
+    if gpu is not None:
+        room, of_room = gpu / max(1.0, 1.0 / (gpus_per_trial or 1.0)), "GPU memory that a trial can have"
+    if prepared.store_bytes <= MEMORY_SHARE * room:
+        return FeatureChoice("memory", f"{states} fit the {size(room)} of {of_room}")
+    why = f"{states} do not fit the {size(room)} of {of_room}; --features live computes them again instead"
+    return FeatureChoice("disk", why)
 
 
 def not_stored(prepared: Prepared, cache: Path) -> list[Encoded]:

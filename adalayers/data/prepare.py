@@ -23,7 +23,6 @@ from adalayers.provenance import BackboneId, DatasetId, Provenance
 from adalayers.request import DataRequest
 from adalayers.results.study_file import splits_in_words
 from adalayers.states import Shape, State, chosen_streams
-from adalayers.storage.to_json import JsonObject
 from adalayers.tasks.columns import Split
 from adalayers.tasks.task import Task, label_bytes, load_task
 
@@ -103,47 +102,43 @@ class Prepared:
         # Loaded where something is missing, and its memory free again when all is stored.
         backbone = functools.cache(lambda: loading.load(self.source))
 
-        splits = {}
-        for name, split in self.task.splits.items():
-            encoded = self.encoded[name]
+        task = self.task
+        read = splits_in_words(task.reading.roles, task.reading.unused)
+
+        def features(name: str) -> Features:
             if mode == "live":
-                splits[name] = split_data(split, encoded, LiveFeatures(self.source, encoded))
-                continue
-            features = stored(
+                return LiveFeatures(self.source, self.encoded[name])
+            found = stored(
                 cache or default_cache(),
                 self.source,
-                encoded,
+                self.encoded[name],
                 backbone,
                 precision=self.request.precision,
-                about=self._stored_about(name),
+                about={"dataset": task.name, "path": task.reading.path, "split": name, "splits": read},
                 on_progress=functools.partial(on_progress, name),
             )
-            features.resident = mode == "memory"
-            splits[name] = split_data(split, encoded, features, pooled=self.source.pooling is not None)
+            found.resident = mode == "memory"
+            return found
+
+        pooled = mode != "live" and self.source.pooling is not None
+        splits = {
+            name: SplitData(
+                features(name), split.labels, split.index, self.encoded[name], pooled, split.groups
+            )
+            for name, split in task.splits.items()
+        }
         torch.cuda.empty_cache()  # workers need what extraction has freed and this process would keep
         return TrialData(
             self.shape,
-            self.task.label_names,
-            self.task.metric,
+            task.label_names,
+            task.metric,
             splits,
             self.provenance,
-            self.task.kind,
+            task.kind,
             source=self.source,
             layer_parameters=self.backbone_parameters[1],
-            pairs=isinstance(self.task.splits["train"].inputs[0], tuple),
+            pairs=isinstance(task.splits["train"].inputs[0], tuple),
         )
-
-    def _stored_about(self, split: str) -> JsonObject:
-        """Return what a store says of its split, for people; its name follows from the token ids themselves."""
-        return {
-            "dataset": self.task.name,
-            "dataset_revision": self.task.revision,
-            "dataset_fingerprint": self.task.fingerprint,
-            "path": self.task.reading.path,
-            "split": split,
-            "splits": splits_in_words(self.task.reading.roles, self.task.reading.unused),
-            "max_length": self.request.max_length,
-        }
 
     @functools.cached_property
     def provenance(self) -> Provenance:
@@ -212,11 +207,6 @@ def _require_embeddings(source: BackboneSource, encoded: Mapping[str, Encoded]) 
             f"wanted token ids below {vocabulary}, the embeddings of {source.name}, its tokeniser gives {highest}: the "
             f"two do not belong together; save both into {str(source.folder)!r} again, or fetch the model again"
         )
-
-
-def split_data(split: Split, encoded: Encoded, features: Features, *, pooled: bool = False) -> SplitData:
-    """Return a split's labels and tokens next to its features, which are of tokens or, `pooled`, one of a sequence."""
-    return SplitData(features, split.labels, split.index, encoded, pooled, split.groups)
 
 
 def _digest(encoded: Encoded, split: Split) -> str:

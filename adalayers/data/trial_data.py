@@ -37,7 +37,7 @@ class Batch:
         words: For tokens: int64 [words], places of the tokens that answer for the words in [tokens].
         rows: Where the labels stand in the split's flat `labels`; words lost to truncation have no row here.
         examples: int64 [batch], which sequences of the split these are.
-        tokens: The split's token ids, where it has them.
+        tokens: The split's token ids.
     """
 
     states: Mapping[State, Tensor]
@@ -46,31 +46,31 @@ class Batch:
     words: Tensor | None
     rows: np.ndarray
     examples: np.ndarray
-    tokens: Encoded | None = None
+    tokens: Encoded
 
     @cached_property
     def input_ids(self) -> Tensor:
         """Token ids, int64 [tokens], end to end like `states`; for methods that run the backbone themselves."""
-        assert self.tokens is not None
-        return self._of_tokens(self.tokens, self.tokens.input_ids)
+        return self._of_tokens(self.tokens.input_ids)
 
     @cached_property
     def token_types(self) -> Tensor | None:
         """Which text of a pair each token is of, int64 [tokens] like `input_ids`; None where nothing tells."""
-        if self.tokens is None or self.tokens.token_types is None:
-            return None
-        return self._of_tokens(self.tokens, self.tokens.token_types)
+        types = self.tokens.token_types
+        return None if types is None else self._of_tokens(types)
 
     @cached_property
     def special(self) -> Tensor | None:
         """Which tokens the tokeniser added to the texts, bool [tokens] on the CPU; None where nobody knows."""
-        if self.tokens is None or self.tokens.special is None:
-            return None
-        return torch.from_numpy(self.tokens.special[ragged_index(self.tokens.offsets, self.examples)])
+        special = self.tokens.special
+        return None if special is None else torch.from_numpy(special[self._token_rows])
 
-    def _of_tokens(self, tokens: Encoded, column: np.ndarray) -> Tensor:
-        rows = ragged_index(tokens.offsets, self.examples)
-        return to_device(torch.from_numpy(column[rows].astype(np.int64)), self.labels.device)
+    @cached_property
+    def _token_rows(self) -> np.ndarray:
+        return ragged_index(self.tokens.offsets, self.examples)
+
+    def _of_tokens(self, column: np.ndarray) -> Tensor:
+        return to_device(torch.from_numpy(column[self._token_rows].astype(np.int64)), self.labels.device)
 
 
 @dataclass(frozen=True)
@@ -89,7 +89,7 @@ class SplitData:
     features: Features
     labels: np.ndarray
     index: np.ndarray
-    tokens: Encoded | None = None
+    tokens: Encoded
     pooled: bool = False
     groups: np.ndarray | None = None
     last_tokens: bool = False
@@ -100,12 +100,11 @@ class SplitData:
     @property
     def word_offsets(self) -> np.ndarray | None:
         """For words: int64 [n + 1], example i owns the words word_offsets[i]..word_offsets[i + 1]."""
-        return None if self.tokens is None else self.tokens.word_offsets
+        return self.tokens.word_offsets
 
     @property
     def word_places(self) -> np.ndarray:
         """Of words: int64 [words], place of the sub-token that answers for each in its sequence, -1 if cut away."""
-        assert self.tokens is not None
         places = self.tokens.word_ends if self.last_tokens else self.tokens.word_starts
         assert places is not None
         return places
@@ -164,10 +163,9 @@ class SplitData:
 
     def subset(self, examples: np.ndarray, features: Features) -> SplitData:
         """Return the split of these examples, with features of their own."""
-        tokens = None if self.tokens is None else self.tokens.take(examples)
         rows = examples if self.word_offsets is None else ragged_index(self.word_offsets, examples)
         own = {"features": features, "labels": self.labels[rows], "index": self.index[examples]}
-        return dataclasses.replace(self, **own, tokens=tokens, groups=None)
+        return dataclasses.replace(self, **own, tokens=self.tokens.take(examples), groups=None)
 
 
 @dataclass(frozen=True)

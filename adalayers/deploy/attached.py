@@ -2,20 +2,33 @@
 
 from __future__ import annotations
 
+import functools
+import inspect
+import itertools
 import re
-from collections.abc import Sequence
+import weakref
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
-from jaxtyping import Float
+import torch
+from jaxtyping import Bool, Float
 from torch import Tensor, nn
+from torch.nn import functional
 
 from adalayers.deploy.hooks import find_stream
 from adalayers.deploy.predictions import Prediction, prediction_of
-from adalayers.deploy.recorder import PassRecorder
 from adalayers.deploy.tokenized import tokenized_inputs
 from adalayers.errors import BadInput, unknown
+from adalayers.fusion.fusion import Term
 from adalayers.models.model import FusionModel
+from adalayers.states import State
+from adalayers.tensors.ragged import to_device, token_batches
+
+HEAD_TOKENS, HEAD_TOKENS_GPU = 512, 8192
+"""Tokens, padding included, that a head reads at once: few enough to need less memory than a base model's layer."""
+
+_NOT_ENDED = "its last pass did not end"
 
 
 def attach(base: Any, /, **tasks: FusionModel) -> Attached:
@@ -27,7 +40,7 @@ def attach(base: Any, /, **tasks: FusionModel) -> Attached:
 
     Args:
         base:  A model of transformers, task models (`RobertaForMaskedLM`, `BartForConditionalGeneration`) included.
-        tasks: By a name of your choice.
+        tasks: By a name of your choice, all of one stream of the base model.
 
     Returns:
         What gives the tasks' answers after each pass.
@@ -39,14 +52,15 @@ def attach(base: Any, /, **tasks: FusionModel) -> Attached:
 
 
 class Attached:
-    """Trained tasks attached to a base model; a context that detaches them when it is left.
+    """Trained tasks attached to a base model by forward hooks; a context that detaches them when it is left.
 
     A fusion that is a sum over hidden states (`Fusion.terms`: layer mix, scalar mix, concat, a single layer) is added
     up while the base model runs: one tensor [batch, time, width] a task. What another fusion reads is kept until the
     pass is over. Layers that no task reads are not touched, and nothing of the base model is changed.
 
-    The weights are those at the time of attaching. One pass at a time: answers are those of the last one. Steps of a
-    decoder that go on from its cache are one pass.
+    The weights are those at the time of attaching. One pass at a time: answers are those of the last one, and one that
+    failed leaves none. Only where a decoder continues from a cache of exactly the tokens that were read are its states
+    appended, as one sequence with the earlier ones.
     """
 
     def __init__(self, base: Any, tasks: dict[str, FusionModel]):
@@ -54,22 +68,51 @@ class Attached:
             raise BadInput(
                 "wanted at least one task to attach, got none; name one: attach(base, entities=model)"
             )
-        by_stream: dict[str, dict[str, FusionModel]] = {}
+        streams = {name: _stream(name, task) for name, task in tasks.items()}
+        if len({*streams.values()}) > 1:
+            raise BadInput(f"wanted tasks of one stream, got {streams}; attach those of each by themselves")
         for name, task in tasks.items():
-            by_stream.setdefault(_stream(name, task), {})[name] = task
             _check_same_base(base, name, task)
-        self._tasks, self._recorders = tasks, []
-        for stream, stream_tasks in by_stream.items():
-            modules = [find_stream(base, task.shape, stream) for task in stream_tasks.values()]  # each checks
-            self._recorders.append(PassRecorder(modules[0], stream_tasks))
-        self._recorder_of = {name: recorder for recorder in self._recorders for name in recorder.tasks}
-        self._guard = base.register_forward_hook(self._failed, always_call=True)
+            module, entered = find_stream(base, task.shape, streams[name])  # of each task, for it checks
+        self._tasks = tasks
+        self._devices = {name: next(task.parameters()).device for name, task in tasks.items()}
+        # Of each hidden state what it adds to the sums of tasks; and what tasks read that are no sums.
+        self._terms: dict[State, dict[str, Term]] = {}
+        self._kept: dict[str, list[State]] = {}
+        for name, task in tasks.items():
+            if (of_task := task.fusion.terms()) is None:
+                self._kept[name] = task.live()
+            for state, term in (of_task or {}).items():
+                self._terms.setdefault(state, {})[name] = term
+        self._wanted = sorted({*self._terms, *itertools.chain.from_iterable(self._kept.values())})
+        self._arguments = list(inspect.signature(module.forward).parameters)
+        self._cache: Callable[[], Any] = lambda: None
+        self._forget("it has run no pass since they were attached")
+        self._handles = [
+            module.register_forward_pre_hook(self._begin, with_kwargs=True),
+            # After an exception too: then nothing of the pass may stay recorded.
+            module.register_forward_hook(self._end, always_call=True),
+            base.register_forward_hook(self._failed, always_call=True),
+        ]
+        self._states_from_output = list[State]()  # which only the module's output gives
+        for state in self._wanted:
+            if (inner := entered[state]) is None:
+                self._states_from_output.append(state)
+            else:
+                enter = functools.partial(self._enter, state)
+                self._handles.append(inner.register_forward_pre_hook(enter, with_kwargs=True))
 
     def __enter__(self) -> Attached:
         return self
 
     def __exit__(self, *_: object) -> None:
         self.detach()
+
+    def detach(self) -> None:
+        """Take all hooks off the base model, and forget what was read; once more is no error."""
+        for handle in self._handles:
+            handle.remove()
+        self._forget("they were detached")
 
     def answers(self, texts: Sequence[str], inputs: Any) -> dict[str, list[Prediction]]:
         """Return what every task says of the texts of the last pass, by name.
@@ -100,31 +143,158 @@ class Attached:
 
     def outputs(self) -> dict[str, Float[Tensor, ...]]:
         """Return the outputs of every task for the last pass, by name: `output` of each."""
-        return {name: self.output(name) for name in self._recorder_of}
+        return {name: self.output(name) for name in self._tasks}
 
+    @torch.no_grad()
     def output(self, name: str) -> Float[Tensor, ...]:
         """Return the outputs of a task for the last pass, float32: [batch, outputs], or [batch, time, outputs].
 
         The latter are of tokens; a word's is that of its first. At padding they are 0.
 
         Raises:
-            BadInput: There is no such task, or no whole pass.
+            BadInput: There is no such task, or no whole pass, or its attention mask does not tell tokens from padding.
         """
-        if name not in self._recorder_of:
-            raise unknown("task", name, self._recorder_of)
-        return self._recorder_of[name].answer(name)
+        if name not in self._tasks:
+            raise unknown("task", name, self._tasks)
+        if self._unavailable_because is not None:
+            raise BadInput(
+                f"wanted answers of {name!r}, the base model has none to read: {self._unavailable_because}; run it"
+            )
+        task, is_token, device = self._tasks[name], self._token_mask(), self._devices[name]
+        lengths, rows = is_token.sum(dim=1), torch.arange(is_token.numel()).view(is_token.shape)
+        recorded = {key: self._flat(key) for key in self._kept.get(name, [name])}
+        most = HEAD_TOKENS_GPU if device.type == "cuda" else HEAD_TOKENS
+        shape = is_token.shape if task.shape.per_token else is_token.shape[:1]
+        outputs = torch.zeros(shape.numel(), task.shape.n_outputs, device=device)
+        with torch.autocast(device.type, enabled=False):
+            for batch in token_batches(lengths.numpy(), most):
+                sequences = torch.from_numpy(batch)
+                tokens = rows[sequences][is_token[sequences]]
+                group = {
+                    key: values.index_select(0, to_device(tokens, values.device)).to(device)
+                    for key, values in recorded.items()
+                }
+                places = to_device(tokens if task.shape.per_token else sequences, device)
+                outputs.index_copy_(0, places, self._head_outputs(name, group, lengths[sequences]).float())
+        return outputs.view(*shape, -1)
 
-    def detach(self) -> None:
-        """Take all hooks off the base model, and forget what was read; once more is no error."""
-        self._guard.remove()
-        for recorder in self._recorders:
-            recorder.detach()
+    def _forget(self, why: str) -> None:
+        """Drop what was read; `output` gives `why` as its reason to refuse."""
+        self._passes: list[dict[str | State, Tensor]] = []
+        self._pass_states: dict[str | State, Tensor] = {}
+        self._states_seen: set[State] | None = None
+        self._mask: Any = None
+        self._unavailable_because: str | None = why
+
+    def _begin(self, module: nn.Module, inputs: tuple[Any, ...], named: dict[str, Any]) -> None:
+        arguments = {**dict(zip(self._arguments, inputs, strict=False)), **named}
+        cache: Any = arguments.get("past_key_values")
+        cached = int(cache.get_seq_length()) if hasattr(cache, "get_seq_length") else 0
+        recorded = self._tokens() if self._unavailable_because is None else 0
+        if cached and cached != recorded:
+            self._forget(
+                f"its last pass went on from a cache of {cached} tokens, of which {recorded} were read"
+            )
+            return
+        if not cached:
+            self._forget(_NOT_ENDED)
+        self._unavailable_because, self._states_seen = _NOT_ENDED, set()
+        self._mask = arguments.get("attention_mask")
+        if hasattr(cache, "reorder_cache") and self._cache() is not cache:
+            self._cache = weakref.ref(cache)
+            cache.reorder_cache = functools.partial(self._reorder, cache.reorder_cache)
+
+    def _reorder(self, reorder: Callable[..., Any], *given: Any, **named: Any) -> Any:
+        """Forget what was read where a cache's sequences change places, for it keeps the old order."""
+        self._forget("its sequences changed places (beam search)")
+        return reorder(*given, **named)
+
+    def _enter(self, state: State, module: nn.Module, inputs: tuple[Any, ...], named: dict[str, Any]) -> None:
+        self._record(state, inputs[0] if inputs else named["hidden_states"])
+
+    @torch.no_grad()
+    def _record(self, state: State, hidden: Float[Tensor, "batch time K"]) -> None:
+        """Record a hidden state, and add it to F = sum_i w_i N(gelu(Z_i) W_i^T) of tasks that are sums (thesis 5.3).
+
+        Once in each pass: gradient checkpointing runs layers a second time. Work is done as precise as the matrices
+        are, float32 where there is none; N and the sums are float32, on the device of the task's own matrices.
+        """
+        if self._states_seen is None or state in self._states_seen:
+            return
+        self._states_seen.add(state)
+        if any(state in states for states in self._kept.values()):
+            self._pass_states[state] = hidden.detach()
+        activated: dict[torch.dtype, Tensor] = {}  # one gelu for all tasks that read it
+        with torch.autocast(hidden.device.type, enabled=False):
+            for task, term in self._terms.get(state, {}).items():
+                values, dtype = hidden, torch.float32 if term.matrix is None else term.matrix.dtype
+                if term.gelu:
+                    if dtype not in activated:
+                        activated[dtype] = functional.gelu(hidden.to(dtype))
+                    values = activated[dtype]
+                if term.matrix is not None:
+                    values = functional.linear(values.to(dtype), term.matrix.to(values.device))
+                values = values.float()
+                if term.eps is not None:
+                    values = functional.layer_norm(values, values.shape[-1:], eps=term.eps)
+                values = values.to(self._devices[task])
+                if task in self._pass_states:
+                    self._pass_states[task].add_(values, alpha=term.weight)
+                else:
+                    self._pass_states[task] = values * term.weight
+
+    def _end(self, module: nn.Module, inputs: Any, output: Any) -> None:
+        self._failed(module, inputs, output)
+        if self._states_seen is None:
+            return
+        for state in self._states_from_output:
+            self._record(state, output[0] if isinstance(output, tuple) else output.last_hidden_state)
+        if missed := [state.name for state in self._wanted if state not in self._states_seen]:
+            self._forget(
+                f"its last pass did not show the hidden states {', '.join(missed)}: attach before torch.compile, and "
+                "let no layer be skipped"
+            )
+            return
+        self._passes.append(self._pass_states)
+        self._pass_states, self._states_seen, self._unavailable_because = {}, None, None
 
     def _failed(self, module: nn.Module, inputs: Any, output: Any) -> None:
-        """Forget what was read of a pass that failed behind the stream, in a head of the base model."""
+        """Forget what was read of a pass that failed, behind the stream too, in a head of the base model."""
         if output is None:
-            for recorder in self._recorders:
-                recorder.forget("its last pass failed")
+            self._forget("its last pass failed")
+
+    def _tokens(self) -> int:
+        """Return how many tokens of each sequence were recorded, padding included."""
+        return sum(next(iter(states.values())).shape[1] for states in self._passes)
+
+    def _flat(self, key: str | State) -> Float[Tensor, "rows width"]:
+        """Return a task's sum, or a hidden state, over all recorded passes: sequences end to end, padding included."""
+        by_pass = [states[key] for states in self._passes]
+        return (by_pass[0] if len(by_pass) == 1 else torch.cat(by_pass, dim=1)).flatten(0, 1)
+
+    def _head_outputs(self, name: str, recorded: dict[Any, Tensor], lengths: Tensor) -> Tensor:
+        """Return the outputs of a task for sequences whose tokens stand end to end."""
+        task = self._tasks[name]
+        if name in self._kept:
+            return task(recorded, lengths)
+        return task.read_out(task.fusion.whole(recorded[name]).to(next(task.parameters()).dtype), lengths)
+
+    def _token_mask(self) -> Bool[Tensor, "batch time"]:
+        """Return which recorded positions are tokens, not padding; on the CPU."""
+        batch, time = next(iter(self._passes[0].values())).shape[0], self._tokens()
+        mask = self._mask
+        if mask is None:
+            return torch.ones(batch, time, dtype=torch.bool)
+        if not isinstance(mask, Tensor) or mask.shape != (batch, time):
+            got = tuple(mask.shape) if isinstance(mask, Tensor) else type(mask).__name__
+            raise BadInput(
+                f"wanted an attention mask [batch, time] = [{batch}, {time}] to tell tokens from padding, the base "
+                f"model was given {got}; give it the tokeniser's"
+            )
+        is_token = mask.cpu() != 0
+        if not is_token.any(dim=1).all():
+            raise BadInput("wanted at least one token of every sequence, one is all padding; leave it out")
+        return is_token
 
 
 def _stream(name: str, task: FusionModel) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
 from typing import Any
 
 from torch import nn
@@ -17,37 +17,17 @@ INNER = "decoder."
 """What a decoder's layers are named below where task models call that part itself, and pass the model by (OPT)."""
 
 
-@dataclass(frozen=True)
-class StreamModules:
-    """The modules of a base model that a stream of hidden states passes through.
-
-    Attributes:
-        module: its forward is one pass of the stream
-        layers: layer i stands at i - 1
-        norm:   what the last state passes before the module returns it; None where that is nothing
-        projection: what maps the last state to another width before the module returns it (OPT-350m); None: nothing
-                    does
-    """
-
-    module: nn.Module
-    layers: Any
-    norm: nn.Module | None
-    projection: nn.Module | None
-
-    def entered_by(self, state: State) -> nn.Module | None:
-        """Return the module that a hidden state enters; None: it is what the stream's module itself returns."""
-        if state.number < len(self.layers):
-            return self.layers[state.number]
-        return self.norm if state.before_norm and self.norm is not None else self.projection
-
-
-def find_stream(base: Any, shape: Shape, name: str) -> StreamModules:
-    """Return the modules of a stream in a base model.
+def find_stream(base: Any, shape: Shape, name: str) -> tuple[nn.Module, Mapping[State, nn.Module | None]]:
+    """Return the modules of a base model that a stream of hidden states passes through.
 
     Args:
         base:  A model of transformers, a task model or a bare one.
         shape: What the base model was when a task was trained on it.
         name:  Of the stream.
+
+    Returns:
+        The module whose forward is one pass of the stream; and the module that each hidden state enters, None where it
+        is what the former itself returns.
 
     Raises:
         BadInput: `base` is no such model, or one of another family or size than `shape`.
@@ -86,12 +66,15 @@ def find_stream(base: Any, shape: Shape, name: str) -> StreamModules:
     def part(path: str) -> nn.Module:
         return module.get_submodule(path.removeprefix(inner))
 
-    return StreamModules(
-        module,
-        part(layers),
-        part(family.final_norm) if family and stream.final_norm else None,
-        part(family.removed) if family and family.removed else None,
-    )
+    entered: dict[State, nn.Module | None] = {}
+    for state in stream.states():
+        if state.number < stream.layers:
+            entered[state] = part(f"{layers}.{state.number}")
+        elif family and state.before_norm:
+            entered[state] = part(family.final_norm)
+        else:  # OPT-350m maps the last state to another width
+            entered[state] = part(family.removed) if family and family.removed else None
+    return module, entered
 
 
 def _stream_module(base: Any, config: Any, stream: Stream) -> nn.Module:

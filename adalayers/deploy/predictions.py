@@ -54,15 +54,13 @@ class Entity:
 
 @dataclass(frozen=True)
 class Tags:
-    """A tag of each word, and the entities that they make; words beyond the maximum length have the tag of no entity.
+    """A tag of each word, and the entities that they make.
 
-    Attributes:
-        lost: how many those are
+    Words beyond the maximum length have the tag of no entity.
     """
 
     entities: tuple[Entity, ...]
     tags: tuple[str, ...]
-    lost: int
 
     def __str__(self) -> str:
         return "; ".join(map(str, self.entities)) or "none"
@@ -82,10 +80,7 @@ def task_kind(task: FusionModel) -> TaskKind:
 
 def label_names(task: FusionModel) -> tuple[str, ...]:
     """Return the labels of a task, none of regression; their numbers where it was saved without."""
-    names = tuple(map(str, task.about.get("labels", ())))
-    if not names and "labels" in task.about:
-        return ()
-    return names if len(names) == task.shape.n_outputs else tuple(map(str, range(task.shape.n_outputs)))
+    return tuple(map(str, task.about.get("labels", range(task.shape.n_outputs))))
 
 
 def prediction_of(
@@ -110,9 +105,8 @@ def _tags(task: FusionModel, text: str, tokenized: TokenizedText, outputs: Tenso
     present = word_tokens >= 0
     predicted = np.full(len(tokenized.words), int(kind.truncated_prediction(names)))
     probability = np.ones(len(tokenized.words))
-    if present.any():
-        decoded, probabilities = kind.decode(outputs[word_tokens[present]])
-        predicted[present], probability[present] = decoded.cpu().numpy(), probabilities.cpu().numpy()
+    decoded, probabilities = kind.decode(outputs[word_tokens[present]])
+    predicted[present], probability[present] = decoded.cpu().numpy(), probabilities.cpu().numpy()
     prediction_names = kind.prediction_names(names)
     tags = tuple(prediction_names[tag] for tag in predicted)
     types: dict[str, int] = {}
@@ -124,4 +118,4 @@ def _tags(task: FusionModel, text: str, tokenized: TokenizedText, outputs: Tenso
         start, stop = tokenized.words[begin][0], tokenized.words[end - 1][1]
         mean = float(probability[begin:end].mean())
         runs.append(Entity(type_names[entity_type], text[start:stop], start, stop, mean))
-    return Tags(tuple(runs), tags, int((~present).sum()))
+    return Tags(tuple(runs), tags)

@@ -15,12 +15,9 @@ from adalayers.data.trial_data import Batch
 from adalayers.deploy.predictions import Prediction, prediction_of, task_kind
 from adalayers.deploy.tokenized import TokenizedText, tokenize_texts, tokenize_words
 from adalayers.errors import BadInput
-from adalayers.features.extract import hidden_states
+from adalayers.features.features import extraction_batches, hidden_states
 from adalayers.models.model import FusionModel
-from adalayers.tensors.ragged import token_batches
 
-BATCH_TOKENS = 4096
-"""Tokens, padding included, of one pass of the base model."""
 MOST_TOKENS = 512
 """Of a text, special ones included, where nothing else is said and the base model takes as many."""
 
@@ -53,7 +50,7 @@ class Predictor:
         apart: bool = False,
     ):
         for name, task in tasks.items():
-            if task.about.get("pairs") or not {"text", "words"} & set(task_kind(task).input_shapes):
+            if task.about.get("pairs"):
                 raise BadInput(
                     f"wanted tasks that read one text, {name!r} reads pairs of texts; leave it out"
                 )
@@ -89,13 +86,12 @@ class Predictor:
         self.cut += sum(text.cut for text in tokenized)
         predictions: list[dict[str, Prediction]] = [dict.fromkeys(self.tasks) for _ in texts]  # type: ignore[misc]
         lengths = np.array([len(text.ids) for text in tokenized], dtype=np.int64)
-        for batch in token_batches(lengths, BATCH_TOKENS):
+        for batch in extraction_batches(lengths):
             for name, outputs in self._outputs([tokenized[i] for i in batch]):
                 for i, output in zip(batch, outputs, strict=True):
                     if not output.isfinite().all():
                         raise BadInput(
-                            f"wanted finite outputs of {name!r}, got others for {texts[i][:60]!r}; take another copy "
-                            "of its trained parts"
+                            f"wanted finite outputs of {name!r}, got others for {texts[i][:60]!r}; take another copy"
                         )
                     predictions[i][name] = prediction_of(self.tasks[name], texts[i], tokenized[i], output)
         return predictions

@@ -7,10 +7,8 @@ from pathlib import Path
 from typing import Any
 
 from huggingface_hub import ModelCard, ModelHubMixin, snapshot_download
-from huggingface_hub.errors import HfHubHTTPError
 
-from adalayers.deploy.model_card import model_card
-from adalayers.deploy.summary import study_summary
+from adalayers.deploy.model_card import model_card, study_summary
 from adalayers.errors import BadInput, local_path
 from adalayers.models.model import FusionModel
 from adalayers.models.saved import CONFIG, WEIGHTS, load, save
@@ -83,10 +81,6 @@ def _downloaded(name: str, options: dict[str, Any]) -> Path:
         )
     if not options.get("local_files_only"):
         hub.require_hub(f"the trained parts {name!r}")
-    try:
+    wanted = f"wanted the trained parts {name!r} from the hub, they cannot be had"
+    with hub.refusing(wanted, "check the name, or log in (hf auth login)"):
         return Path(snapshot_download(name, allow_patterns=[CONFIG, WEIGHTS, CARD], **options))
-    except (HfHubHTTPError, OSError, ValueError) as error:
-        raise BadInput(
-            f"wanted the trained parts {name!r} from the hub, they cannot be had ({type(error).__name__}: "
-            f"{hub.first_line(error)}); check the name, or log in (hf auth login)"
-        ) from error

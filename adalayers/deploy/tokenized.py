@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -61,7 +61,10 @@ def tokenize_words(
     spans = [word_spans(text, apart=apart) for text in texts]
     words = [[text[a:b] for a, b in own] for text, own in zip(texts, spans, strict=True)]
     read = encodings(tokenizer, words, max_length)
-    return _tokenized(texts, spans, read, lambda each, own: word_tokens(each.word_ids, len(own)))
+    return [
+        _tokenized(text, own, each, word_tokens(each.word_ids, len(own)))
+        for text, own, each in zip(texts, spans, read, strict=True)
+    ]
 
 
 def tokenize_texts(tokenizer: Any, texts: Sequence[str], max_length: int) -> list[TokenizedText]:
@@ -97,28 +100,25 @@ def tokenized_inputs(texts: Sequence[str], inputs: Any) -> list[TokenizedText]:
         raise BadInput(
             f"wanted what a fast tokeniser returned for {len(texts)} texts in a list, got {came}; give it as it was"
         )
-    return _tokenized(texts, [word_spans(text) for text in texts], read, _overlapping)
+    spans = [word_spans(text) for text in texts]
+    return [
+        _tokenized(text, own, each, _overlapping(each, own))
+        for text, own, each in zip(texts, spans, read, strict=True)
+    ]
 
 
 def _tokenized(
-    texts: Sequence[str],
-    spans: Iterable[tuple[Span, ...]],
-    encodings: Iterable[Any],
-    tokens_of: Callable[[Any, Sequence[Span]], tuple[np.ndarray, np.ndarray]],
-) -> list[TokenizedText]:
-    """Return texts as a tokeniser encoded them; `tokens_of` gives the first and the last token of each word."""
-    tokenized = []
-    for text, words, each in zip(texts, spans, encodings, strict=True):
-        if not each.ids:
-            raise BadInput(f"wanted at least one token of every text, {text!r} gives none; leave it out")
-        ids, cut = np.array(each.ids), bool(each.overflowing)
-        tokenized.append(TokenizedText(ids, words, *tokens_of(each, words), cut))
-    return tokenized
+    text: str, words: tuple[Span, ...], encoding: Any, tokens: tuple[np.ndarray, np.ndarray]
+) -> TokenizedText:
+    """Return a text as a tokeniser encoded it, with the first and the last token of each word."""
+    if not encoding.ids:
+        raise BadInput(f"wanted at least one token of every text, {text!r} gives none; leave it out")
+    return TokenizedText(np.array(encoding.ids), words, *tokens, bool(encoding.overflowing))
 
 
 def _overlapping(encoding: Any, words: Sequence[Span]) -> tuple[np.ndarray, np.ndarray]:
     """Return the first and the last token whose span overlaps each word, -1 for words without."""
-    tokens = np.array(encoding.offsets)
+    tokens = np.array(encoding.offsets, dtype=np.int64).reshape(-1, 2)
     indices = np.flatnonzero(tokens[:, 1] > tokens[:, 0])
     starts, ends = tokens[indices].T
     begins, stops = np.array(words, dtype=np.int64).reshape(-1, 2).T

@@ -30,17 +30,21 @@ from adalayers.backbones.loading import shared_backbone
 from adalayers.backbones.sources import BackboneSource
 from adalayers.backbones.tokens import Encoded
 from adalayers.console.progress import size
-from adalayers.errors import FULL, BadInput, CannotWrite
+from adalayers.errors import BadInput, CannotWrite
 from adalayers.features import store
-from adalayers.features.extract import EXTRACT_TOKENS, Progress, extract, extraction_batches, hidden_states
 from adalayers.features.store import OutOfRange, item_bytes
-from adalayers.states import Precision, State
+from adalayers.states import Pooling, Precision, State
 from adalayers.storage.to_json import JsonObject
-from adalayers.tensors.ragged import ragged_rows, to_device
+from adalayers.tensors.ragged import pooled, ragged_index, ragged_rows, to_device, token_batches
 
 logger = logging.getLogger(__name__)
 
 STORE_FORMAT = 3
+EXTRACT_TOKENS = 4096
+"""Tokens, padding included, of one forward pass of the backbone."""
+
+Progress = Callable[[int, int], None]
+"""Called with (sequences done, sequences in all)."""
 
 Mode = Literal["memory", "disk", "live"]
 States = Mapping[State, Tensor]
@@ -108,8 +112,7 @@ class StoredFeatures:
         self.folder, self.resident = folder, resident
         if (let_go := store.reading(folder)) is None:
             raise BadInput(
-                f"wanted to read the hidden states in {folder}, another process is removing them; run the same "
-                "command again"
+                f"wanted the hidden states in {folder}, another process is removing them; run the same command again"
             )
         weakref.finalize(self, let_go)
         self.meta = store.read_meta(folder)
@@ -199,8 +202,8 @@ class LiveFeatures:
             raise _unavailable(beyond[0], [state.key for state in self.source.states])
         if self._last[0] != examples.tobytes():
             self._last = b"", {}  # its memory is free before the next pass
-            all_states = hidden_states(shared_backbone(self.source, device), self.encoded, examples, device)
-            self._last = examples.tobytes(), all_states
+            backbone = shared_backbone(self.source, device)
+            self._last = examples.tobytes(), hidden_states(backbone, self.encoded, examples, device)
         all_states = self._last[1]
         if not self.shared:
             self._last = b"", {}
@@ -226,20 +229,18 @@ def stored_bytes(source: BackboneSource, encoded: Encoded, precision: str = "flo
 
 def store_key(source: BackboneSource, encoded: Encoded, precision: str) -> JsonObject:
     """Return everything that determines the numbers of a store."""
-    chosen = {} if source.chosen is None else {"states": [state.key for state in source.states]}
-    computed = {} if source.dtype == "float32" else {"computed_as": source.dtype}
-    pooling = {} if source.pooling is None else {"pooling": source.pooling}
-    return {
+    key: JsonObject = {
         "format": STORE_FORMAT,
         "backbone": source.fingerprint,
         "streams": {stream.name: stream.layers for stream in source.streams_read},
-        **chosen,
-        **computed,
-        **pooling,
+        "states": None if source.chosen is None else [state.key for state in source.states],
+        "computed_as": None if source.dtype == "float32" else source.dtype,
+        "pooling": source.pooling,
         "token_ids": encoded.digest().hexdigest(),
         "precision": precision,
         "transformers": importlib.metadata.version("transformers"),
     }
+    return {name: value for name, value in key.items() if value is not None}
 
 
 def store_folder(root: Path, source: BackboneSource, encoded: Encoded, precision: str = "float16") -> Path:
@@ -253,8 +254,9 @@ def usable_folder(root: Path, source: BackboneSource, encoded: Encoded, precisio
     own = store_folder(root, source, encoded, precision)
     if source.chosen is None or store.is_complete(own):
         return own
-    full = store_folder(root, source.with_all_states, encoded, precision)
-    return full if {state.key for state in source.chosen} <= store.stored_states(full) else own
+    whole = source.with_all_states
+    full = store_folder(root, whole, encoded, precision)
+    return full if {*source.chosen} <= {*whole.states} and store.is_complete(full) else own
 
 
 def stored(
@@ -265,10 +267,11 @@ def stored(
     *,
     precision: Precision = "float16",
     about: Mapping[str, Any] | None = None,
-    device: torch.device | None = None,
     on_progress: Progress | None = None,
 ) -> StoredFeatures:
     """Return the features of `encoded`: from a complete store if there is one, else computed now and stored.
+
+    They are computed on a GPU if there is one.
 
     A store that an earlier process began is continued, one with wrong checksums is computed again, and one that
     another process is computing is waited for.
@@ -280,7 +283,6 @@ def stored(
         backbone:    Loads the backbone; called only if there is something to compute.
         precision:   In which states are stored; those beyond float16's range are stored as float32.
         about:       Facts for people, written into `meta.json`.
-        device:      Where states are computed; None: on a GPU if there is one.
         on_progress: Called as states are computed.
 
     Raises:
@@ -302,42 +304,21 @@ def stored(
             f"wanted {root} as the folder of the feature store, it cannot be made ({error}); choose another --cache-dir"
         ) from error
     with store.exclusive(folder):
-        whole = store.is_complete(folder)
-        if whole and (damage := store.damage(folder, key)):
+        damage = store.damage(folder, key) if store.is_complete(folder) else ""
+        if damage:
             logger.warning(f"{folder.name} is damaged ({damage}); its hidden states are computed again")
-            whole = False
-        if not whole:
+        if damage is not None:
             model = backbone()
-            device = device or torch.device("cuda" if torch.cuda.is_available() else "cpu")
-            fill = functools.partial(
-                _fill, folder, source, encoded, key, about or {}, model, device, on_progress
-            )
-            for stored_as in (store.started_as(folder) or precision, "float32"):
-                try:
-                    fill(stored_as=stored_as)
-                    break
-                except OutOfRange as error:
-                    why = str(error)
-                except OSError as error:
-                    raise _cannot_store(root, error) from error
-            else:
-                shutil.rmtree(folder, ignore_errors=True)
-                raise BadInput(
-                    f"wanted finite hidden states of {source.name} that tell tokens apart, {why}; check its weights in "
-                    f"{str(source.folder)!r}, or fetch the model again"
-                )
+            try:
+                _fill(folder, source, encoded, key, about or {}, model, on_progress)
+            except OSError as error:
+                raise CannotWrite(
+                    f"wanted to store hidden states in {root}, which failed: {error.strerror or error}; make room "
+                    "(adalayers cache) or make it writable, then run the same command again, or choose another "
+                    "--cache-dir: what was stored before is as it was"
+                ) from error
         store.touch(folder)
         return StoredFeatures(folder)  # held by then by this process, so that nobody removes it
-
-
-def _cannot_store(root: Path, error: OSError) -> CannotWrite:
-    full = error.errno in FULL
-    why = "the disk is full" if full else (error.strerror or str(error))
-    advice = "make room (adalayers cache), then run the same command again" if full else "make it writable"
-    return CannotWrite(
-        f"wanted to store hidden states in {root}, which failed: {why}; {advice}, or choose another --cache-dir: "
-        "what was stored before is as it was"
-    )
 
 
 def _fill(
@@ -347,36 +328,101 @@ def _fill(
     key: JsonObject,
     about: Mapping[str, Any],
     backbone: Backbone,
-    device: torch.device,
     on_progress: Progress | None,
-    *,
-    stored_as: str,
 ) -> None:
     """Compute what a store lacks. One that is there whole, which is damaged, is begun again."""
-    written = sum(file.stat().st_size for file in folder.iterdir()) if folder.exists() else 0
-    needed, free = stored_bytes(source, encoded, stored_as) - written, shutil.disk_usage(folder.parent).free
-    if needed > free:
-        raise BadInput(
-            f"wanted {size(needed)} for hidden states in {folder.parent}, {size(free)} are free; "
-            "free some (adalayers cache), choose another --cache-dir, or take fewer --train-examples or a "
-            "lower --max-length"
-        )
+    device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
     spec = {
         "key": key,
         "computed_with": {"torch": torch.__version__, "device": device.type, "batch_tokens": EXTRACT_TOKENS},
         "states": [state.key for state in source.states],
         "width": source.width,
         "tokens": stored_rows(source, encoded),
-        "stored_as": stored_as,
     }
-    writer = store.Writer(folder, spec)
-    try:
-        extract(writer, encoded, backbone, device, on_progress, pooling=source.pooling)
-        lengths = np.diff(encoded.offsets)
-        order = np.concatenate([np.zeros(0, int), *extraction_batches(lengths)])
-        starts = np.empty(len(lengths), np.int64)
-        rows = np.ones_like(lengths) if source.pooling else lengths
-        starts[order] = np.cumsum(rows[order]) - rows[order]
-        writer.finish(starts, lengths, {"backbone": source.id, **about})
-    finally:
-        writer.close()
+    for stored_as in (str(key["precision"]), "float32"):
+        _require_room(folder, stored_bytes(source, encoded, stored_as))
+        with contextlib.closing(store.Writer(folder, {**spec, "stored_as": stored_as})) as writer:
+            try:
+                extract(writer, encoded, backbone, device, on_progress, pooling=source.pooling)
+            except OutOfRange as error:
+                why = str(error)
+                continue
+            writer.finish(*_rows(source, encoded), {"backbone": source.id, **about})
+            return
+    shutil.rmtree(folder, ignore_errors=True)
+    raise BadInput(
+        f"wanted finite hidden states of {source.name} that tell tokens apart, {why}; check its weights in "
+        f"{str(source.folder)!r}, or fetch the model again"
+    )
+
+
+def _require_room(folder: Path, n_bytes: int) -> None:
+    """Raise `BadInput` where the disk has no room for what a store lacks."""
+    written = sum(file.stat().st_size for file in folder.iterdir()) if folder.exists() else 0
+    needed, free = n_bytes - written, shutil.disk_usage(folder.parent).free
+    if needed > free:
+        raise BadInput(
+            f"wanted {size(needed)} for hidden states in {folder.parent}, {size(free)} are free; free some (adalayers "
+            "cache), choose another --cache-dir, or lower --train-examples or --max-length"
+        )
+
+
+def _rows(source: BackboneSource, encoded: Encoded) -> tuple[np.ndarray, np.ndarray]:
+    """Return the first row of each sequence in a store, and how many tokens it has."""
+    lengths = np.diff(encoded.offsets)
+    order = np.concatenate([np.zeros(0, int), *extraction_batches(lengths)])
+    rows = np.ones_like(lengths) if source.pooling else lengths
+    starts = np.empty(len(lengths), np.int64)
+    starts[order] = np.cumsum(rows[order]) - rows[order]
+    return starts, lengths
+
+
+def extraction_batches(lengths: np.ndarray) -> list[np.ndarray]:
+    """Return batches of sequences of like length, each of at most `EXTRACT_TOKENS` with padding, longest first."""
+    return token_batches(lengths, EXTRACT_TOKENS)
+
+
+def extract(
+    writer: store.Writer,
+    encoded: Encoded,
+    backbone: Backbone,
+    device: torch.device,
+    on_progress: Progress | None = None,
+    *,
+    pooling: Pooling | None = None,
+) -> None:
+    """Append to `writer` what it lacks of the hidden states of `encoded`, in the order of `extraction_batches`.
+
+    Args:
+        pooling: What of each sequence is appended; None: all its tokens.
+
+    Raises:
+        OutOfRange: Where a hidden state does not fit the store's precision.
+    """
+    lengths = np.diff(encoded.offsets)
+    batches = extraction_batches(lengths)
+    backbone = backbone.to(device)
+    done = sum(len(batch) for batch in batches[: writer.batches])
+    for examples in batches[writer.batches :]:
+        states = list(hidden_states(backbone, encoded, examples, device).values())
+        if pooling:
+            of_each = torch.from_numpy(lengths[examples])
+            states = [pooled(state.float(), of_each, pooling) for state in states]
+        writer.append(states)
+        done += len(examples)
+        if on_progress:
+            on_progress(done, len(lengths))
+
+
+def hidden_states(
+    backbone: Backbone, encoded: Encoded, examples: np.ndarray, device: torch.device
+) -> dict[State, Tensor]:
+    """Return all hidden states of the sequences `examples`, each [tokens, K], end to end without padding."""
+    tokens = ragged_index(encoded.offsets, examples)
+
+    def of_tokens(column: np.ndarray) -> Tensor:
+        return torch.from_numpy(column[tokens].astype(np.int64)).to(device)
+
+    lengths = torch.from_numpy(encoded.offsets[examples + 1] - encoded.offsets[examples])
+    types = None if encoded.token_types is None else of_tokens(encoded.token_types)
+    return backbone.of_sequences(of_tokens(encoded.input_ids), lengths, backbone.states, types)

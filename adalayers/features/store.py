@@ -15,13 +15,11 @@ power cut damages no longer has its checksum.
 from __future__ import annotations
 
 import contextlib
-import datetime
 import errno
 import fcntl
 import functools
 import hashlib
 import io
-import json
 import logging
 import math
 import os
@@ -39,7 +37,8 @@ from torch import Tensor
 
 from adalayers.errors import BadInput
 from adalayers.states import State
-from adalayers.storage.to_json import JsonObject
+from adalayers.storage.folder import Folder
+from adalayers.storage.to_json import JsonObject, to_json
 
 logger = logging.getLogger(__name__)
 
@@ -131,16 +130,12 @@ class Writer:
         for file in self._files:
             file.flush()
         digests = [hasher.hexdigest() for hasher in self._hashers]
-        _write_json(
-            self.folder / PROGRESS,
-            {"spec": self._spec, "batches": self.batches, "rows": self.rows, "xxh3_128": digests},
-        )
+        progress = {"spec": self._spec, "batches": self.batches, "rows": self.rows, "xxh3_128": digests}
+        Folder(self.folder).write_json(PROGRESS, progress)
         self._kept = time.monotonic()
 
     def finish(self, starts: np.ndarray, lengths: np.ndarray, about: JsonObject) -> None:
         """Make the store whole; `about` is written next to its key for people to read."""
-        if self.rows != self._n_tokens:
-            raise ValueError(f"wanted {self._n_tokens} rows in {self.folder}, {self.rows} were appended")
         self.close()
         for name, values in (("starts.npy", starts), ("lengths.npy", lengths)):
             np.save(self.folder / name, values.astype(np.int64))
@@ -150,15 +145,8 @@ class Writer:
             name: {"bytes": (self.folder / name).stat().st_size, "xxh3_128": digest}
             for name, digest in digests.items()
         }
-        created = datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds")
-        meta: JsonObject = {
-            **self._spec,
-            "examples": len(lengths),
-            **about,
-            "created": created,
-            "files": files,
-        }
-        write_meta(self.folder, meta)
+        meta = {**self._spec, "examples": len(lengths), **about, "files": files}
+        Folder(self.folder).write_sealed(META, meta)
         (self.folder / PROGRESS).unlink(missing_ok=True)
 
     def close(self) -> None:
@@ -182,8 +170,8 @@ class Writer:
         """Go on with a started store; return False where there is none, or it is not what was kept."""
         self._files, self._hashers = [], []
         try:
-            progress = json.loads((self.folder / PROGRESS).read_text(encoding="utf-8"))
-            if progress["spec"] != json.loads(json.dumps(self._spec)):
+            progress = Folder(self.folder).read_json(PROGRESS)
+            if progress["spec"] != to_json(self._spec):
                 return False
             rows, batches = int(progress["rows"]), int(progress["batches"])
             for name, digest in zip(self._names, progress["xxh3_128"], strict=True):
@@ -212,14 +200,6 @@ def is_complete(folder: Path) -> bool:
     return (folder / META).exists()
 
 
-def started_as(folder: Path) -> str | None:
-    """Return the precision of a store that was begun and not finished, None where there is none."""
-    try:
-        return str(json.loads((folder / PROGRESS).read_text(encoding="utf-8"))["spec"]["stored_as"])
-    except (OSError, ValueError, KeyError):
-        return None
-
-
 def read_meta(folder: Path) -> dict[str, Any]:
     """Return the `meta.json` of a store, after a check of its files' sizes.
 
@@ -233,11 +213,6 @@ def read_meta(folder: Path) -> dict[str, Any]:
             "On a cluster, name a --cache-dir that all machines share"
         )
     return meta
-
-
-def stored_states(folder: Path) -> set[str]:
-    """Return the keys of the hidden states that a finished store holds; none where it is not there or damaged."""
-    return set(checked(folder)[0].get("states", ()))
 
 
 def damage(folder: Path, key: JsonObject) -> str | None:
@@ -255,28 +230,16 @@ def damage(folder: Path, key: JsonObject) -> str | None:
 
 def checked(folder: Path) -> tuple[dict[str, Any], str | None]:
     """Return the `meta.json` of a store, and what is wrong with it or with a file's size; None if nothing is."""
-    path = folder / META
+    if not is_complete(folder):
+        return {}, f"it has no {META}"
     try:
-        if not path.is_file():  # a pipe would be waited for
-            return {}, f"it has no {META}"
-        meta = json.loads(path.read_text(encoding="utf-8"))
-        if meta.pop("checksum") != _checksum(meta):
-            return {}, f"the checksum of {META} is wrong"
+        meta = Folder(folder).read_sealed(META)
         for name, file in meta["files"].items():
             if (size := (folder / name).stat().st_size) != file["bytes"]:
                 return meta, f"{name} has {size} bytes, not {file['bytes']}"
-    except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
+    except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
         return {}, f"it cannot be opened ({type(error).__name__}: {error})"
     return meta, None
-
-
-def write_meta(folder: Path, meta: JsonObject) -> None:
-    """Write the `meta.json` of a store, with a checksum of its own: what it says decides how files are read."""
-    _write_json(folder / META, {**meta, "checksum": _checksum(meta)})
-
-
-def _checksum(meta: JsonObject) -> str:
-    return str(xxhash.xxh3_128_hexdigest(json.dumps(meta, sort_keys=True).encode()))
 
 
 def touch(folder: Path) -> None:
@@ -292,15 +255,10 @@ def exclusive(folder: Path) -> Iterator[None]:
     The lock ends with the process that has it, however that ends. A cache that cannot be written to is
     only read, and needs none.
     """
-    if not os.access(folder.parent, os.W_OK):
-        yield
-        return
-    with try_exclusive(folder) as ours:
-        if ours:
-            yield
-            return
-    logger.warning(f"another process computes the hidden states {folder.name}; waiting for it")
-    with _lock(folder):
+    with contextlib.ExitStack() as held:
+        if os.access(folder.parent, os.W_OK) and not held.enter_context(try_exclusive(folder)):
+            logger.warning(f"another process computes the hidden states {folder.name}; waiting for it")
+            held.enter_context(_lock(folder))
         yield
 
 
@@ -330,19 +288,14 @@ def reading(folder: Path, *, alone: bool = False) -> Callable[[], None] | None:
         # Over NFS, whoever holds a file alone must be able to write it.
         descriptor = os.open(folder / META, (os.O_RDWR if alone else os.O_RDONLY) | os.O_NONBLOCK)
     except OSError:
-        return _nothing_held
-    let_go = functools.partial(os.close, descriptor)
+        return lambda: None
     try:
         fcntl.flock(descriptor, (fcntl.LOCK_EX if alone else fcntl.LOCK_SH) | fcntl.LOCK_NB)
     except OSError as error:
-        if error.errno not in (errno.EWOULDBLOCK, errno.EACCES):
-            return let_go
-        let_go()
-        return None
-    return let_go
-
-
-def _nothing_held() -> None: ...
+        if error.errno in (errno.EWOULDBLOCK, errno.EACCES):
+            os.close(descriptor)
+            return None
+    return functools.partial(os.close, descriptor)
 
 
 def _lock(folder: Path) -> FileLock:
@@ -352,9 +305,3 @@ def _lock(folder: Path) -> FileLock:
 def _digest(path: Path) -> str:
     with path.open("rb") as file:
         return hashlib.file_digest(file, xxhash.xxh3_128).hexdigest()
-
-
-def _write_json(path: Path, value: Any) -> None:
-    beside = path.with_name(f".{path.name}")
-    beside.write_text(json.dumps(value, indent=1), encoding="utf-8")
-    beside.replace(path)

@@ -8,7 +8,7 @@ import numpy as np
 import torch
 
 from adalayers.backbones.tokens import Encoded
-from adalayers.features.extract import extraction_batches
+from adalayers.features.features import extraction_batches
 from adalayers.measures.case_data import SEED, CaseData
 from adalayers.results.measures import Measured
 from adalayers.states import State

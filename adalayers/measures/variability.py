@@ -8,7 +8,6 @@ from dataclasses import replace
 import numpy as np
 import torch
 
-from adalayers.data.prepare import split_data
 from adalayers.data.trial_data import Passes, SplitData
 from adalayers.errors import BadInput
 from adalayers.features.features import Subset
@@ -66,4 +65,5 @@ def _sample(case: CaseData) -> SplitData:
         drawn = drawn[: 1 + np.searchsorted(np.cumsum(np.diff(encoded.word_offsets)[drawn]), MAX_WORDS)]
     drawn = drawn[np.argsort(np.diff(encoded.offsets)[drawn], kind="stable")]
     features = case.features(encoded)
-    return split_data(split, encoded, features).subset(drawn, Subset(features, drawn))
+    whole = SplitData(features, split.labels, split.index, encoded)
+    return whole.subset(drawn, Subset(features, drawn))

@@ -13,6 +13,7 @@ from adalayers.tasks.corpora import EMBEDDED, CatalogEntry
 
 _CONLL_TAGS = ("O", "B-PER", "I-PER", "B-ORG", "I-ORG", "B-LOC", "I-LOC", "B-MISC", "I-MISC")
 _WNUT_TYPES = ("corporation", "creative-work", "group", "location", "person", "product")
+_WNUT_TAGS = ("O", *(f"{prefix}-{name}" for name in _WNUT_TYPES for prefix in "BI"))
 _PAIR = ("sentence1", "sentence2")
 _ENTAILED = ("entailment", "not_entailment")
 _PARQUET = "refs/convert/parquet"
@@ -29,8 +30,8 @@ def _mnli(domain: str) -> CatalogEntry:
     return _glue("mnli", "accuracy", ("premise", "hypothesis"), *names, test=f"validation_{domain}")
 
 
-def _words(source: str, metric: str, label: str, **fields: Any) -> CatalogEntry:
-    return CatalogEntry(source, metric, text="tokens", label=label, **fields)
+def _words(source: str, metric: str, label: str, *names: str) -> CatalogEntry:
+    return CatalogEntry(source, metric, text="tokens", label=label, label_names=names, hub_revision=_PARQUET)
 
 
 CATALOG: dict[str, CatalogEntry] = {
@@ -49,26 +50,9 @@ CATALOG: dict[str, CatalogEntry] = {
     "sms-spam": CatalogEntry(
         "ucirvine/sms_spam", "f1_macro", text="sms", label_names=("ham", "spam"), validation=None, test=None
     ),
-    "crowdflower": CatalogEntry(
-        "tasksource/crowdflower", "accuracy", validation=None, test=None, by_config="task"
-    ),
-    "conll2003": _words(
-        "eriktks/conll2003", "f1", "ner_tags", label_names=_CONLL_TAGS, hub_revision=_PARQUET
-    ),
-    "wnut2017": _words(
-        "leondz/wnut_17",
-        "f1",
-        "ner_tags",
-        label_names=("O", *(f"{prefix}-{name}" for name in _WNUT_TYPES for prefix in "BI")),
-        hub_revision=_PARQUET,
-    ),
-    "wikiann": _words(
-        "unimelb-nlp/wikiann", "f1", "ner_tags", label_names=_CONLL_TAGS[:7], by_config="language"
-    ),
-    "conll2003-pos": _words("eriktks/conll2003", "accuracy", "pos_tags", hub_revision=_PARQUET),
-    "universal-dependencies": _words(
-        "universal-dependencies/universal_dependencies", "accuracy", "upos", by_config="treebank"
-    ),
+    "conll2003": _words("eriktks/conll2003", "f1", "ner_tags", *_CONLL_TAGS),
+    "conll2003-pos": _words("eriktks/conll2003", "accuracy", "pos_tags"),
+    "wnut2017": _words("leondz/wnut_17", "f1", "ner_tags", *_WNUT_TAGS),
     "acceptability-demo": CatalogEntry(EMBEDDED, "matthews"),
     "inference-demo": CatalogEntry(EMBEDDED, "accuracy", text=("first", "second")),
     "similarity-demo": CatalogEntry(EMBEDDED, "pearson", text=("first", "second")),

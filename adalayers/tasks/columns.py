@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import itertools
-import logging
 import re
 import shlex
 from collections.abc import Collection, Sequence
@@ -17,8 +16,6 @@ from adalayers.tasks.kind import Gold, Inputs, LabelColumn, TaskKind
 
 if TYPE_CHECKING:
     from adalayers.tasks.tables import Corpus
-
-logger = logging.getLogger(__name__)
 
 IDENTIFIER = re.compile(r"(.*_)?(id|idx|guid|uid)")
 
@@ -113,7 +110,7 @@ def labelled(
     features = train.features
     text, label, fitting = _columns(train, dataset, text, label, bool(fallback_names), kinds)
     per_word, shape = fitting[0].per_word, shape_of(features[label])
-    labels_of_train = _values(train, label, dataset)
+    labels_of_train = train[label][:]
     inputs: dict[str, tuple[list[Any], np.ndarray, np.ndarray | None]] = {}
     values: dict[str, list[Any]] = {}
     numbers: dict[str, int] = {}
@@ -122,7 +119,7 @@ def labelled(
         where = f"{corpus.titles[role]} of {dataset}"
         advice = "" if role == "train" else f", or leave it out with --splits {role}=none"
         missing = [column for column in (*text, label) if column not in table.column_names]
-        rows = [] if missing else _values(table, label, where)
+        rows = [] if missing else table[label][:]
         deciding = rows if shape.startswith("float") else labels_of_train
         without = _unlabelled_rows(rows, deciding, per_word=per_word)
         if role == "test" and not {*missing} & {*text} and len(without) == len(rows):
@@ -132,8 +129,6 @@ def labelled(
                 f"wanted column {missing[0]!r} in {where}, got {', '.join(table.column_names)}; name it so "
                 f"there{advice}"
             )
-        if not rows:
-            raise BadInput(f"wanted examples in {where}, which is empty; fill it{advice}")
         if len(without) == len(rows):
             raise BadInput(f"wanted labels in column {label!r} of {where}, got none; label it{advice}")
         if table.features[label] != features[label] and shape in ("class", "tags"):
@@ -144,15 +139,10 @@ def labelled(
                 f"{corpus.place(role, without[0])}; label or drop them"
             )
         if without:
-            found = {str(rows[row]).strip() for row in without}
-            signs = ", ".join(sorted({"empty" if sign in ("None", "nan", "") else sign for sign in found}))
-            why = "some of their words" if per_word else f"{label!r} is {signs}, as in no row of train"
-            notes.append(
-                f"{len(without):,} of {len(rows):,} rows of {role} are left out as unlabelled: {why}"
-            )
+            notes.append(f"{len(without):,} of {len(rows):,} rows of {role} are left out as unlabelled")
         index = np.delete(np.arange(len(rows)), without)
         table, rows = table.select(index), [rows[row] for row in index]
-        texts = [_values(table, column, where) for column in text]
+        texts = [table[column][:] for column in text]
         for column, column_texts in zip(text, texts, strict=True):
             for row, value, tags in zip(index.tolist(), column_texts, rows, strict=True):
                 if value is None or (per_word and None in value):
@@ -191,7 +181,7 @@ def _groups(table: Any, column: str, where: str, numbers: dict[str, int]) -> np.
     """
     if column not in table.column_names:
         raise unknown(f"column of {where}", column, table.column_names)
-    values = [str(value).strip() for value in _values(table, column, where)]
+    values = [str(value).strip() for value in table[column][:]]
     if not {"", "None", "nan"}.isdisjoint(values):
         raise BadInput(f"wanted a value of {column!r} in every row of {where}, got none; fill it")
     return np.array([numbers.setdefault(value, len(numbers)) for value in values])
@@ -218,17 +208,6 @@ def _unlabelled_rows(rows: Sequence[Any], deciding: Sequence[Any], *, per_word: 
         for row, value in enumerate(rows)
         if value is None or any(map(none, value if per_word else (value,)))
     ]
-
-
-def _values(table: Any, column: str, where: str) -> list[Any]:
-    """Return a column's values; text that is no UTF-8, as damaged or wrongly saved files have it, is refused."""
-    try:
-        return list(table[column][:])
-    except UnicodeDecodeError as error:
-        raise BadInput(
-            f"wanted UTF-8 text in column {column!r} of {where}, got byte {error.object[error.start]:#04x}; "
-            "save it as UTF-8"
-        ) from error
 
 
 def shape_of(feature: Any) -> str:
@@ -270,7 +249,7 @@ def _columns(
     untyped = label is None and {shapes[column] for column in texts} <= UNTYPED
     labels = [label] if label else list(shapes)
     if untyped:
-        parts = {column: _part(_values(train, column, dataset), shapes[column]) for column in texts}
+        parts = {column: _part(train[column][:], shapes[column]) for column in texts}
         labels = [column for column in texts if parts[column] == "labels"]
         texts = [column for column in texts if parts[column] == "texts"]
     # Values without class names become classes only where nothing else can hold the labels.
@@ -279,10 +258,8 @@ def _columns(
         as_label["word ints"] = "tags"
     label_shapes = {column: as_label.get(shapes[column], shapes[column]) for column in labels}
     if label and not any(label_shapes[label] in kind.label_shapes for kind in kinds):
-        cast = "cast it to a list of ClassLabel or to tag names"
         raise BadInput(
-            f"wanted classes or numbers in column {label!r} of {dataset}, got {shapes[label]}; "
-            f"{cast if shapes[label] == 'word ints' else 'name another'}"
+            f"wanted classes or numbers in column {label!r} of {dataset}, got {shapes[label]}; name another, or cast it"
         )
     pairs: dict[tuple[tuple[str, ...], str], list[TaskKind]] = {}
     for (candidate, shape), kind, columns in itertools.product(
@@ -294,11 +271,6 @@ def _columns(
             pairs.setdefault((columns, candidate), []).append(kind)
     if len(pairs) == 1:
         [((columns, candidate), fitting)] = pairs.items()
-        if untyped:
-            logger.info(
-                f"read as text {', '.join(columns)!r} and labels {candidate!r} of {dataset}; --text-column, "
-                "--label-column name others"
-            )
         return columns, candidate, fitting
     proposals = [(*columns, candidate) for columns, candidate in pairs] or list(
         itertools.permutations(words, 2)

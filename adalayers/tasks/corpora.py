@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-import json
-from collections.abc import Sequence
+from collections.abc import Mapping
 from dataclasses import KW_ONLY, dataclass, replace
 from pathlib import Path
 from typing import Any
 
 from adalayers.errors import BadInput
-from adalayers.escaping import listed
 from adalayers.storage import hub
 from adalayers.tasks import files, tables
-from adalayers.tasks.files import Source, Wanted
+from adalayers.tasks.files import Source
 from adalayers.tasks.tables import Corpus
 
 EMBEDDED = "embedded"
@@ -32,8 +30,6 @@ class CatalogEntry:
         validation: Source split, None for a tenth of train.
         test: Source split, None where there is none.
         hub_revision: What to load from the hub where no revision is asked for.
-        by_config: What its configs on the hub are ("language"), each a dataset of its own, named "wikiann:de"; "" for
-            one dataset.
     """
 
     source: str
@@ -45,7 +41,6 @@ class CatalogEntry:
     validation: str | None = "validation"
     test: str | None = "test"
     hub_revision: str | None = None
-    by_config: str = ""
 
 
 @dataclass(frozen=True)
@@ -84,13 +79,13 @@ class DatasetName:
         return {"validation": self.entry.validation, "test": self.entry.test}
 
 
-def read(name: DatasetName, data_dir: str | Path | None, splits: Sequence[str] = ()) -> Corpus:
+def read(name: DatasetName, data_dir: str | Path | None, splits: Mapping[str, str]) -> Corpus:
     """Return a dataset of the folder that was named, a copy in `data_dir`, or the hub.
 
     Args:
         name: Which.
         data_dir: Folder of local copies.
-        splits: What `--splits` says of its roles.
+        splits: By role what `--splits` names.
 
     Raises:
         BadInput: If it cannot be had or read, or it is not plain which part of it is which split.
@@ -98,22 +93,20 @@ def read(name: DatasetName, data_dir: str | Path | None, splits: Sequence[str] =
     import datasets
 
     datasets.disable_progress_bars()
-    wanted, folder, copies = files.wanted(splits), name.folder, _copies(name)
-    if folder is None and name.source != EMBEDDED:
-        folder = hub.local_copy(copies, data_dir)
+    copies = _copies(name)
     if name.source == EMBEDDED:
         path, there = "the package", _read_embedded(name.name)
-    elif folder is None:
+    elif (folder := name.folder or hub.local_copy(copies, data_dir)) is None:
         path = name.source + (f"@{name.revision}" if name.revision else "")
         there = _read_hub(name, f"dataset {name.source!r}{hub.looked_for(copies, data_dir)}")
     elif any((folder / file).exists() for file in ("dataset_dict.json", "state.json")):
         path, there = str(folder.resolve()), _read_saved(folder.resolve())
     else:
-        return _read_files(name, folder.resolve(), wanted)
-    roles, unused = files.assign(path, [Source(split, split) for split in there], wanted, known=name.roles)
+        return _read_files(name, folder.resolve(), splits)
+    roles, unused = files.assign(path, [Source(split, split) for split in there], splits, known=name.roles)
     names = {role: source.name for role, source in roles.items()}
     used = {role: there[split] for role, split in names.items()}
-    return Corpus(used, path=path, titles=names, unused=unused, share=wanted.share)
+    return Corpus(used, path=path, titles=names, unused=unused)
 
 
 def _copies(name: DatasetName) -> list[str]:
@@ -132,17 +125,8 @@ def _read_embedded(name: str) -> dict[str, Any]:
     import pyarrow.parquet
 
     table = pyarrow.parquet.read_table(Path(__file__).with_name(EMBEDDED) / f"{name}.parquet")
-    features = datasets.Features.from_arrow_schema(table.drop_columns("split").schema.remove_metadata())
-    if names := json.loads(table.schema.metadata[b"label_names"]):
-        of_words = isinstance(features["label"], datasets.List)
-        classes = datasets.ClassLabel(names=names)
-        features["label"] = datasets.List(classes) if of_words else classes
-    splits = {}
-    for split in ("train", "validation", "test"):
-        rows = table.filter(pyarrow.compute.field("split") == split).drop_columns("split")
-        info = datasets.DatasetInfo(features=features)
-        splits[split] = datasets.Dataset(rows.replace_schema_metadata(), info=info)
-    return splits
+    rows = {split: table.filter(pyarrow.compute.field("split") == split) for split in files.ROLES}
+    return {split: datasets.Dataset(of_split.drop_columns("split")) for split, of_split in rows.items()}
 
 
 def _read_saved(folder: Path) -> dict[str, Any]:
@@ -151,19 +135,20 @@ def _read_saved(folder: Path) -> dict[str, Any]:
     wanted = f"wanted a dataset that was saved to disk in {str(folder)!r}, which cannot be read"
     with hub.refusing(wanted, "save it there anew"):
         saved = datasets.load_from_disk(str(folder), keep_in_memory=True)
-    return dict(saved) if isinstance(saved, datasets.DatasetDict) else {"train": saved}
+        splits = saved if isinstance(saved, datasets.DatasetDict) else {"train": saved}
+        for table in splits.values():
+            table.data.validate(full=True)
+    return dict(splits)
 
 
-def _read_files(name: DatasetName, folder: Path, wanted: Wanted) -> Corpus:
+def _read_files(name: DatasetName, folder: Path, splits: Mapping[str, str]) -> Corpus:
     sources = files.find(folder)
-    if not sources and not wanted.names:
-        there = listed(sorted(path.name for path in folder.iterdir()))
+    if not sources and not splits:
         raise BadInput(
-            f"wanted files of data in {str(folder)!r}, which has {there or 'none'}; give a folder of files that are "
-            f"named by split (train..., validation..., test...) and format ({', '.join(files.FORMS)}), or that of "
-            "save_to_disk"
+            f"wanted files of data in {str(folder)!r}, got none; give a folder of files that are named by split "
+            f"(train..., validation..., test...) and format ({', '.join(files.FORMS)}), or that of save_to_disk"
         )
-    roles, unused = files.assign(str(folder), sources, wanted, root=folder, known=name.roles)
+    roles, unused = files.assign(str(folder), sources, splits, root=folder, known=name.roles)
     for source in roles.values():
         files.require_whole(source)
     read = tables.read(roles)
@@ -173,7 +158,7 @@ def _read_files(name: DatasetName, folder: Path, wanted: Wanted) -> Corpus:
                 f"wanted the rows of one split in {source.title} of {str(folder)!r}, its column {column!r} says train, "
                 "test and so on for each row; write a file for each of its values"
             )
-    return replace(read, path=str(folder), unused=unused, share=wanted.share)
+    return replace(read, path=str(folder), unused=unused)
 
 
 def _read_hub(name: DatasetName, what: str) -> dict[str, Any]:

@@ -117,21 +117,16 @@ def _columns(file: DataFile, rows: list[Row]) -> dict[str, Any]:
             raise BadInput(
                 f"wanted one header line in {file.name}, line {line} is the same as the first; remove it"
             )
-    numbers = [name for name in names if NUMBER.fullmatch(name)]
-    counted = len(numbers) > 1 and numbers in [
-        [str(i + first) for i in range(len(numbers))] for first in (0, 1)
-    ]
     named: dict[str, Any] = {}
     for i, name in enumerate(names):
         values = [fields[i] or None for _, fields in others]
         given = [value for value in values if value is not None]
-        number = name in numbers and all(map(NUMBER.fullmatch, given))
+        number = all(map(NUMBER.fullmatch, (name, *given)))
         label = 2 * len({*given}) <= len(given) and name in {value.strip() for value in given}
-        if given and not counted and (number or label):
+        if given and (number or label):
             raise BadInput(
                 f"wanted a header line in {file.name}, its first line begins a column with {name!r}, as others do; put "
-                f"a line with the names of the {len(names)} columns above it, or where it is one rename that column; a "
-                "file of a word with its tags on each line, and an empty line after each sentence, is called .conll"
+                f"the names of the {len(names)} columns above it, or where it is one rename that column"
             )
         if name in named:
             raise BadInput(

@@ -30,6 +30,7 @@ FORMS = ("parquet", "arrow", "jsonl", "ndjson", "csv", "tsv", *COLUMN_FORMS[:-1]
 """The formats that are read, by the ending of a name. Where no name says train, the first that is there is the data."""
 PACKED = ".gz"
 """The ending of a file that is packed, after that of its format: "train.csv.gz"."""
+_ENDINGS = re.compile(rf"(\.({'|'.join(FORMS)}))?({re.escape(PACKED)})?$", re.IGNORECASE)
 _NO_DATA = re.compile(
     r"(dataset_infos?|dataset_dict|state)\.json|(readme|licen[cs]e|notice|citation|requirements)\..*|(\.|__|~\$).*",
     re.DOTALL | re.IGNORECASE,
@@ -56,10 +57,7 @@ class DataFile:
     @property
     def stem(self) -> str:
         """The name without folders, and without the endings of format and packing."""
-        name = PurePosixPath(self.name)
-        for endings in ([PACKED], [f".{form}" for form in FORMS]):
-            name = name.with_suffix("") if name.suffix.lower() in endings else name
-        return name.name
+        return _ENDINGS.sub("", PurePosixPath(self.name).name)
 
     def content(self) -> bytes:
         """Return the bytes, unpacked where they are packed."""
@@ -67,20 +65,10 @@ class DataFile:
         return gzip.decompress(data) if data.startswith(b"\x1f\x8b") else data
 
     def text(self) -> str:
-        """Return the text, all line ends alike.
-
-        Raises:
-            BadInput: If it is no UTF-8, nor UTF-16 with its mark.
-        """
+        """Return the text, UTF-8 or UTF-16 with its mark, all line ends alike."""
         data = self.content()
         wide = data[:2] in (b"\xff\xfe", b"\xfe\xff")
-        try:
-            text = data.decode("utf-16" if wide else "utf-8").removeprefix("\ufeff")
-        except UnicodeDecodeError as error:
-            line = data[: error.start].count(b"\n") + 1
-            raise BadInput(
-                f"wanted UTF-8 text in {self.name}, got byte {data[error.start]:#04x} in line {line}; save it as UTF-8"
-            ) from error
+        text = data.decode("utf-16" if wide else "utf-8").removeprefix("\ufeff")
         return text.replace("\r\n", "\n") if "\n" in text else text.replace("\r", "\n")
 
 
@@ -129,21 +117,12 @@ class Source:
         return listed(names) if len(names) < 3 else f"{names[0]} to {names[-1]} ({len(names)} files)"
 
 
-@dataclass(frozen=True)
-class Wanted:
-    """What `--splits` asks for.
-
-    Attributes:
-        names: By role, the file, folder or split; "none" for a role that is to have none.
-        share: The part of train that is to become validation, None where nothing says.
-    """
-
-    names: Mapping[str, str]
-    share: float | None = None
-
-
-def wanted(splits: Sequence[str]) -> Wanted:
+def wanted(splits: Sequence[str]) -> tuple[dict[str, str], float | None]:
     """Read `--splits`: ROLE=NAME each, or validation=N%.
+
+    Returns:
+        By role, the file, folder or split, "none" for a role that is to have none; and the part of train that is to
+        become validation, None where nothing says.
 
     Raises:
         BadInput: For another role, one that is named twice, or a share that is none.
@@ -166,12 +145,11 @@ def wanted(splits: Sequence[str]) -> Wanted:
             share = float(percent[1]) / 100
             if role != "validation" or not 0 < share < 1:
                 raise BadInput(
-                    f"wanted a part of train as validation in --splits, got {item!r}; write validation=10%, or name a "
-                    "file"
+                    f"wanted a part of train as validation in --splits, got {item!r}; write validation=10%"
                 )
             name = "none"
         names[role] = name
-    return Wanted(names, share)
+    return names, share
 
 
 def roles_in(name: str) -> set[str]:
@@ -222,16 +200,15 @@ def require_whole(source: Source) -> None:
     there = sorted(f"{shard['name']}-{shard['number']}-of-{shard['total']}" for shard in shards)
     if there != wanted:
         raise BadInput(
-            f"wanted all {len(wanted)} files of {source.name}, each once, got {listed(there)}; add what is missing, "
-            "remove what is there twice, or read one alone with "
-            f"--splits {next(iter(roles_in(source.name)), 'train')}={source.files[0].name}"
+            f"wanted all {len(wanted)} files of {source.name}, each once, got {listed(there)}; add or remove some, or "
+            f"read one alone with --splits {next(iter(roles_in(source.name)), 'train')}={source.files[0].name}"
         )
 
 
 def assign(
     where: str,
     sources: Sequence[Source],
-    asked: Wanted,
+    asked: Mapping[str, str],
     *,
     root: Path | None = None,
     known: Mapping[str, str | None] | None = None,
@@ -244,16 +221,14 @@ def assign(
     Args:
         where: What messages call the data.
         sources: What can be a split.
-        asked: What `--splits` says; a role that it does not name goes by the sources' names.
+        asked: By role what `--splits` names; one that it does not name goes by the sources' names.
         root: The folder of the files.
         known: Of a catalogued dataset, the split of each role, None for none.
 
     Raises:
         BadInput: For two sources of one role, a file without any, no train, or a name that is not there.
     """
-    chosen = {
-        role: _named(where, name, sources, root) for role, name in asked.names.items() if name != "none"
-    }
+    chosen = {role: _named(where, name, sources, root) for role, name in asked.items() if name != "none"}
     if len({*chosen.values()}) < len(chosen):
         raise BadInput(
             f"wanted another source for each split in --splits, got one twice in {where}; change one"
@@ -274,7 +249,7 @@ def assign(
     if by_role.get(None) == left[:1] == left and not chosen and not roles_in(left[0].split):
         by_role = {"train": left}
     for role in ROLES:
-        if role in asked.names:
+        if role in asked:
             continue
         of_role = by_role.get(role, [])
         if known is not None and role != "train":
@@ -292,19 +267,16 @@ def assign(
         if of_role:
             [chosen[role]] = of_role
     without = by_role.get(None, [])
-    if without and not (names_kept or asked.names):
+    if without and not (names_kept or asked):
         raise BadInput(
             f"wanted train, validation or test in the name of each file in {where}, got {_titles(without)}; say which "
             f"is which, others are then left out: {_advice(by_role, chosen)}"
         )
     if "train" not in chosen:
         raise _missing(where, "train", "train", sources)
-    why = "not in --splits" if asked.names else "no role"
+    why = "not in --splits" if asked else "no role"
     unused = [f"{source.title} ({why})" for source in left if source not in chosen.values()]
-    for source in others:
-        said = _role(source)
-        reads = f"; --splits {said}={source.name} reads it" if said and said not in chosen else ""
-        unused.append(f"{source.title} (another format{reads})")
+    unused += [f"{source.title} (another format)" for source in others]
     return {role: chosen[role] for role in ROLES if role in chosen}, tuple(sorted(unused))
 
 
@@ -321,14 +293,10 @@ def _holds_data(name: str) -> bool:
 
 
 def _forms_of_data(sources: Sequence[Source]) -> set[str]:
-    """Return the format of the data among files of several: that of the most roles, train among them, or several."""
-    roles: dict[str, set[str | None]] = {}
-    for source in sources:
-        for file in source.files[:1]:
-            roles.setdefault(file.form, set()).add(_role(source))
-    scores = {form: len(said - {None}) if "train" in said else 0 for form, said in roles.items()}
-    best = [form for form in FORMS if scores.get(form, -1) == max(scores.values(), default=0)]
-    return {*best} if best and scores[best[0]] else {*best[:1]}
+    """Return the format of the data among files of several: those in which a name says train, else the first there."""
+    files = [(source.files[0].form, _role(source)) for source in sources if source.files]
+    first = [form for form in FORMS if form in dict(files)][:1]
+    return {form for form, role in files if role == "train"} or {*first}
 
 
 def _role(source: Source) -> str | None:
@@ -347,11 +315,7 @@ def _named(where: str, name: str, sources: Sequence[Source], root: Path | None) 
     plain = next((file.name for file in files if file.path == path), plain)
     named = [source for source in sources if source.name == plain]
     named = named or [source for source in sources if source.split == plain]
-    if len(named) > 1:
-        raise BadInput(
-            f"wanted one of {_titles(named)} in --splits, got {name!r}; name its folder or format too"
-        )
-    if named:
+    if len(named) == 1:
         return named[0]
     if path.is_dir():
         inside = [file for source in find(path) for file in source.files]

@@ -84,10 +84,6 @@ def runs(tags: Iterable[str]) -> Scheme:
     return Scheme("", {tag: ("I", tag) for tag in tags if tag != OUTSIDE}, (OUTSIDE,))
 
 
-NO_TAGS = runs(())
-"""Of tasks without tags."""
-
-
 def scheme_or_runs(tags: Iterable[str]) -> Scheme:
     """Return the scheme of tags that a study has accepted; `runs` where they follow none."""
     names = tuple(tags)
@@ -120,8 +116,7 @@ def scheme_of(tags: tuple[str, ...], where: str = "the data") -> Scheme | None:
     types = {tag: ("I", tag) for tag in tags if tag not in outside}
     if len({*map(_plain, outside)}) > 1:
         raise BadInput(
-            f"wanted one tag for no entity among the tags of {where}, got {listed(map(visible, outside))}; make "
-            "them one"
+            f"wanted one tag for no entity in {where}, got {listed(map(visible, outside))}; make them one"
         )
     return Scheme("IO", types, outside) if outside and types else None
 

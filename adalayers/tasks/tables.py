@@ -30,7 +30,6 @@ class Corpus:
         path: Where it was read: a folder, or an id on the hub.
         titles: By role, what people call its split: the name, or the files.
         unused: Splits, and files of data in the folder, that were not read, each with why.
-        share: The part of train that becomes validation where there is none; None where nothing says.
     """
 
     splits: Mapping[str, Any]
@@ -40,7 +39,6 @@ class Corpus:
     path: str = ""
     titles: Mapping[str, str] = field(default_factory=dict)
     unused: tuple[str, ...] = ()
-    share: float | None = None
 
     def place(self, role: str, row: int) -> str:
         """Return where a row of a split stands."""
@@ -121,8 +119,7 @@ def _json(file: DataFile) -> Piece:
     if cells and len(lists) == len(columns) and len({*map(len, lists)}) == 1:
         return Piece(file, columns)
     raise BadInput(
-        f"wanted a list of objects in {file.name}, got one object with {listed(map(repr, document))}; write a file "
-        "of JSON lines for each split"
+        f"wanted a list of objects in {file.name}, got one object with {listed(map(repr, document))}; write JSON lines"
     )
 
 
@@ -156,9 +153,8 @@ def _arrow_table(file: DataFile, table: pa.Table) -> Piece:
     for i, column in enumerate(table.schema):
         if pa.types.is_dictionary(column.type):
             table = table.set_column(i, column.name, table[column.name].cast(column.type.value_type))
+    table.validate(full=True)  # text may be no UTF-8
     features = datasets.Features.from_arrow_schema(table.schema)
-    if len({*table.column_names}) < table.num_columns:
-        raise BadInput(f"wanted each column once in {file.name}, got {table.column_names}; rename one")
     return Piece(file, {name: table[name] for name in table.column_names}, features=features)
 
 

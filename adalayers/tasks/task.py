@@ -11,7 +11,6 @@ import hashlib
 import itertools
 import json
 import math
-import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -23,7 +22,7 @@ import numpy as np
 from adalayers.errors import BadInput, local_path, unknown
 from adalayers.escaping import listed
 from adalayers.storage import hub
-from adalayers.tasks import columns, corpora
+from adalayers.tasks import columns, corpora, files
 from adalayers.tasks.catalog import CATALOG
 from adalayers.tasks.columns import Split
 from adalayers.tasks.corpora import EMBEDDED, DatasetName
@@ -110,15 +109,13 @@ class Task:
         Of the splits as they are here, after validation was set aside and the sizes were capped. Inputs are compared
         character by character.
         """
-        keys = {
-            role: [text if isinstance(text, str) else tuple(text) for text in split.inputs]
-            for role, split in self.splits.items()
-        }
-        train = set(keys.pop("train"))
-        return {
-            role: self.splits[role].index[[key in train for key in split_keys]]
-            for role, split_keys in keys.items()
-        }
+
+        def keys(split: Split) -> list[Any]:
+            return [text if isinstance(text, str) else tuple(text) for text in split.inputs]
+
+        others, train = {**self.splits}, {*keys(self.splits["train"])}
+        del others["train"]
+        return {role: of.index[[key in train for key in keys(of)]] for role, of in others.items()}
 
     @property
     def shared(self) -> dict[str, int]:
@@ -156,17 +153,8 @@ def canonical(name: str, data_dir: str | Path | None = None) -> DatasetName:
         BadInput: If a plain name is neither, or a path is no folder.
     """
     identifier, revision = hub.split_revision(name)
-    plain = "/" not in identifier and os.sep not in identifier
-    repository, _, config = identifier.partition(":")
-    part, short = (_SHORT_NAMES.get(known.lower()) for known in (repository, identifier))
-    if part and CATALOG[part].by_config:
-        entry = CATALOG[part]
-        if not config:
-            raise BadInput(
-                f"wanted the {entry.by_config} of {part}, got none; name it after a colon, as the hub does: {part}:NAME"
-            )
-        safe = hub.safe_name(f"{part}-{config}", "dataset")
-        return DatasetName(safe, f"{entry.source}:{config}", revision, entry=entry)
+    plain = "/" not in identifier
+    short = _SHORT_NAMES.get(identifier.lower())
     if name and not (plain and short):
         path = local_path(name, "--dataset")
         local = path if path.is_dir() else hub.local_copy([name], data_dir) if plain else None
@@ -176,8 +164,7 @@ def canonical(name: str, data_dir: str | Path | None = None) -> DatasetName:
         if path.is_file() or name.startswith(("/", ".", "~")) or identifier.count("/") > 1:
             raise BadInput(
                 f"wanted a dataset, got the path {name!r}, which is no folder; name an existing folder (a file is "
-                f"put into one of its own, called train{''.join(path.suffixes)}), a hub id (owner/name), or one of "
-                f"{', '.join(sorted(CATALOG))}"
+                f"put into one of its own, called train{''.join(path.suffixes)}) or a hub id (owner/name)"
             )
     if short:
         entry = CATALOG[short]
@@ -185,8 +172,7 @@ def canonical(name: str, data_dir: str | Path | None = None) -> DatasetName:
     if plain:
         hint = "A hub id (owner/name[:config][@revision]) or a folder works too"
         raise unknown("dataset", name, CATALOG, hint=f"{hint}{hub.looked_for([name], data_dir)}.")
-    safe = hub.safe_name("-".join(filter(None, (hub.last_part(repository), config))), "dataset")
-    return DatasetName(safe, identifier, revision)
+    return DatasetName(hub.safe_name(hub.last_part(identifier), "dataset"), identifier, revision)
 
 
 def load_task(request: DataRequest) -> Task:
@@ -201,7 +187,8 @@ def load_task(request: DataRequest) -> Task:
             labels missing, a split empty, no such metric.
     """
     name = canonical(request.dataset, request.data_dir)
-    corpus = corpora.read(name, request.data_dir, request.splits)
+    splits, share = files.wanted(request.splits)
+    corpus = corpora.read(name, request.data_dir, splits)
     entry, told = name.entry, corpus.columns
     text: str | tuple[str, ...] = request.text_column or told[:1] or (entry.text if entry else ())
     label = request.label_column or (told[1] if told else entry.label if entry else None)
@@ -212,19 +199,22 @@ def load_task(request: DataRequest) -> Task:
         entry = None  # what it says of labels is not said of this column
     names = entry.label_names if entry else ()
     read = columns.labelled(corpus, text, label, names, KINDS.values(), request.group_column)
-    kind, whole, share = read.kind, read.splits, corpus.share or VALIDATION_SHARE
-    part = "a tenth" if share == VALIDATION_SHARE else f"{100 * share:g}%"
+    kind, whole = read.kind, read.splits
+    part = f"{100 * share:g}%" if share else "a tenth"
     roles = {"train": "", "validation": f"{part} of train"} | {role: corpus.titles[role] for role in whole}
     unlabelled = [f"{title} (no labels)" for role, title in corpus.titles.items() if role not in roles]
     if "validation" not in whole:
-        whole["train"], whole["validation"] = _set_validation_aside(corpus.path, whole["train"], kind, share)
+        aside = _set_validation_aside(corpus.path, whole["train"], kind, share or VALIDATION_SHARE)
+        whole["train"], whole["validation"] = aside
     whole = {role: whole[role] for role in ROLES if role in whole}
     sizes = dict(
         zip(ROLES, (request.train_examples, request.eval_examples, request.test_examples), strict=True)
     )
     drawn = {role: _draw(split, sizes[role], request.seed) for role, split in whole.items()}
     gold = {role: split.gold(read.names) for role, split in drawn.items()}
-    said = [*kind.notes(gold), *_group_notes(request.group_column, whole)]
+    groups = _group_notes(request.group_column, whole)
+    notes = (*corpus.notes, *read.notes, *kind.notes(gold), *groups)
+    reading = Reading(corpus.path, roles, (*unlabelled, *corpus.unused), read.columns, notes)
     default = entry.metric if entry else kind.default_metric
     asked = request.metric or dict(request.metrics).get(kind.name)
     task = Task(
@@ -237,13 +227,7 @@ def load_task(request: DataRequest) -> Task:
         default_metric=default,
         splits=drawn,
         fingerprint=_fingerprint(read.names, whole),
-        reading=Reading(
-            corpus.path,
-            roles,
-            (*unlabelled, *corpus.unused),
-            read.columns,
-            (*corpus.notes, *read.notes, *said),
-        ),
+        reading=reading,
         places=corpus.places,
         rows={role: len(table) for role, table in corpus.splits.items()},
     )
@@ -267,14 +251,12 @@ def _check_metric(task: Task) -> None:
     choices = task.kind.metrics_of(task.label_names)
     if task.metric not in choices:
         raise unknown(f"metric of {task.name}", task.metric, choices, hint=f"It has {listed(choices, 20)}.")
-    for role, split in task.splits.items():
+    for role in [role for role in task.splits if role != "train"]:
         gold = task.gold(role)
-        if role != "train" and task.metric not in task.kind.scores(
-            gold, gold.labels, np.ones(len(gold.labels))
-        ):
+        if task.metric not in task.kind.scores(gold, gold.labels, np.ones(len(gold.labels))):
             raise BadInput(
                 f"wanted something in {role} of {task.name} that {task.metric} is about, got none in "
-                f"{len(split)} examples; name another --metric, or raise --eval-examples"
+                f"{len(task.splits[role])} examples; name another --metric, or raise --eval-examples"
             )
 
 

@@ -213,7 +213,7 @@ def _fill_all(
             if _folder_read(split) not in folders:
                 continue
             features, machine = split.features, machines[node]
-            if not isinstance(features, StoredFeatures) or split.tokens is None or source is None:
+            if not isinstance(features, StoredFeatures) or source is None:
                 raise BadInput(
                     f"wanted the base model in {_folder_read(split)} on all machines, the cluster's machine {machine} "
                     "does not have it; name one on shared storage"

@@ -88,7 +88,7 @@ def encoded(lengths: np.ndarray) -> Encoded:
 def trial_data(source: BackboneSource, features: Features) -> TrialData:
     """Return two random classes over `features`; validation is their first sequence alone."""
     labels = np.random.default_rng(2).integers(0, 2, len(features.lengths))
-    train = SplitData(features, labels, np.arange(len(labels)))
+    train = SplitData(features, labels, np.arange(len(labels)), encoded(features.lengths))
     first = train.subset(np.arange(1), Subset(features, np.arange(1)))
     shape = Shape("sequence", 2, source.streams, source.width, source.family)
     splits = {"train": train, "validation": first}

@@ -22,7 +22,7 @@ import torch
 import transformers
 
 import adalayers
-from adalayers.deploy.recorder import PassRecorder
+from adalayers.deploy.attached import Attached
 from adalayers.fusion.layer_mix import LayerMixConfig
 from adalayers.models.model import FusionModel
 from adalayers.states import Shape, Stream
@@ -134,7 +134,7 @@ def streaming(base: Base, counts: Sequence[int], repeats: int) -> dict[str, floa
     own = peak_bytes(base.run)
     for n in counts:
         clock = Clock()
-        hooks = {name: clock.timed(getattr(PassRecorder, name)) for name in ("_begin", "_record", "_end")}
+        hooks = {name: clock.timed(getattr(Attached, name)) for name in ("_begin", "_record", "_end")}
         with adalayers.attach(base.model, **base.tasks(n)) as attached:
             answers = clock.timed(attached.outputs)
 
@@ -143,7 +143,7 @@ def streaming(base: Base, counts: Sequence[int], repeats: int) -> dict[str, floa
                 answers()
 
             peak, shares = peak_bytes(answered), []
-            with mock.patch.multiple(PassRecorder, **hooks):  # on a GPU this makes every hook wait
+            with mock.patch.multiple(Attached, **hooks):  # on a GPU this makes every hook wait
                 for _ in range(repeats):
                     clock.seconds, began = 0.0, now()
                     answered()

@@ -14,8 +14,7 @@ from adalayers.backbones.sources import BackboneSource
 from adalayers.backbones.tokens import Encoded
 from adalayers.config import DEFAULT_FUSION, FUSIONS, TrialConfig, config_class, hyperparameters, trial_config
 from adalayers.data.trial_data import TrialData
-from adalayers.features.extract import extraction_batches
-from adalayers.features.features import LiveFeatures, StoredFeatures, stored
+from adalayers.features.features import LiveFeatures, StoredFeatures, extraction_batches, stored
 from adalayers.fusion.layer_mix import LayerMixConfig
 from adalayers.models.model import FusionModel
 from adalayers.tensors.ragged import ragged_index

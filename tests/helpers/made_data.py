@@ -30,18 +30,19 @@ def made_split(kind, n, layers, width, n_labels, seed, informative):
     tokens = int(lengths.sum())
     states = {i: rng.normal(size=(tokens, width)).astype(np.float32) for i in range(layers + 1)}
     directions = np.random.default_rng(99).normal(size=(n_labels, width)).astype(np.float32)
+    offsets, ids = np.concatenate([[0], np.cumsum(lengths)]), np.zeros(tokens, dtype=np.int32)
     if kind == "sequence":
         labels = rng.integers(0, n_labels, n)
         states[informative] += 3.0 * directions[np.repeat(labels, lengths)]
-        return SplitData(MadeFeatures(lengths, states), labels, np.arange(n))
+        return SplitData(MadeFeatures(lengths, states), labels, np.arange(n), Encoded(ids, offsets))
     words = lengths - 2  # the first and last token are special
-    offsets, word_offsets = (np.concatenate([[0], np.cumsum(counts)]) for counts in (lengths, words))
+    word_offsets = np.concatenate([[0], np.cumsum(words)])
     labels = rng.integers(0, n_labels, int(words.sum()))
     starts = np.concatenate([np.arange(1, count + 1) for count in words])
     rows = np.repeat(offsets[:-1], words) + starts
     states[informative][rows] += 3.0 * directions[labels]
-    tokens = Encoded(np.zeros(tokens, dtype=np.int32), offsets, starts, word_offsets)
-    return SplitData(MadeFeatures(lengths, states), labels, np.arange(n), tokens)
+    encoded = Encoded(ids, offsets, starts, word_offsets)
+    return SplitData(MadeFeatures(lengths, states), labels, np.arange(n), encoded)
 
 
 def made_data(kind="sequence", *, layers=3, width=16, informative=2, sizes=(96, 48, 48), family="bert"):

@@ -59,8 +59,7 @@ class Classification(TaskKind, ABC):
         outside = sum(int(((ids < 0) | (ids >= len(names))).sum()) for ids in labels.values())
         if outside:
             raise BadInput(
-                f"wanted labels in 0..{len(names) - 1} in {column.where}, got {outside} others; "
-                "label or drop them"
+                f"wanted labels in 0..{len(names) - 1} in {column.where}, got {outside} others; label or drop them"
             )
         if len(names) < 2:
             raise BadInput(
@@ -102,7 +101,7 @@ class Classification(TaskKind, ABC):
         Which differ by blanks or case alone, occur in validation or test but not train, or count 0 in macro F1.
         """
         counts = {role: self.describe_labels(split) for role, split in gold.items()}
-        alike, notes, absent_notes = defaultdict(list), list[str](), list[str]()
+        alike, notes = defaultdict(list), list[str]()
         for name in gold["train"].names:
             there = ", ".join(f"{role} {of[name]:,}" for role, of in counts.items() if of[name])
             alike["".join(name.split()).casefold()].append(f"{name!r} ({there or 'none'})")
@@ -117,11 +116,11 @@ class Classification(TaskKind, ABC):
                 )
             absent = [repr(name) for name, n in counts[role].items() if not n]
             if absent and F1_MACRO in self.metrics:
-                absent_notes.append(
+                notes.append(
                     f"macro F1, a mean over all {len(counts[role])} classes, counts 0 for {len(absent)} that {role} "
                     f"has none of: {listed(absent)}"
                 )
-        return notes + absent_notes
+        return notes
 
     def rescored(self, answers: Answers) -> Scores:
         """Return the scores of the names of classes, which may be more than `names`; what was cut away is of none."""

@@ -11,7 +11,7 @@ from adalayers.backbones.loading import load
 from adalayers.backbones.sources import resolve
 from adalayers.backbones.tokens import encode, load_tokenizer
 from adalayers.errors import BadInput
-from adalayers.features.extract import hidden_states
+from adalayers.features.features import hidden_states
 from adalayers.models.trainable_base.base import Base
 from tests.helpers.tiny import tiny_backbone
 

@@ -9,7 +9,8 @@ import pytest
 
 from adalayers.__main__ import main
 from adalayers.command import cache
-from adalayers.features.store import META, USED, exclusive, reading, write_meta
+from adalayers.features.store import META, USED, exclusive, reading
+from adalayers.storage.folder import Folder
 
 
 def make(root, name, *, size, days_ago, finished=True):
@@ -19,7 +20,7 @@ def make(root, name, *, size, days_ago, finished=True):
     if finished:
         about = {"dataset": "cola", "path": "/data/cola", "split": "train", "splits": "train = train"}
         about |= {"examples": 9, "tokens": 99, "stored_as": "float16"}
-        write_meta(folder, {**about, "files": {}})
+        Folder(folder).write_sealed(META, {**about, "files": {}})
     (folder / USED).touch()
     then = time.time() - days_ago * 86400
     for path in folder.iterdir():

@@ -147,7 +147,7 @@ def test_beams_and_foreign_caches_are_no_sequence_to_answer_of(base_of):
 
 
 def test_heads_read_a_few_sequences_at_a_time(base_of, monkeypatch):
-    monkeypatch.setattr("adalayers.deploy.recorder.HEAD_TOKENS", 10)
+    monkeypatch.setattr("adalayers.deploy.attached.HEAD_TOKENS", 10)
     assert_answers(base_of(), text=base_of().task(), word=base_of().task("token", 1))
 
 
