@@ -15,7 +15,7 @@ from dataclasses import KW_ONLY, dataclass, field
 from typing import Any, Literal
 
 from adalayers.comparisons import TUNED, Comparison, PlannedArm, Role, planned_comparisons
-from adalayers.config import DEFAULT_FUSION, TrialConfig, trial_config, used_config, with_overrides
+from adalayers.config import DEFAULT_FUSION, TrialConfig, trial_config, with_overrides
 from adalayers.errors import BadInput, unknown
 from adalayers.installed import own_module
 from adalayers.presets import Published, PublishedMix, setups
@@ -523,28 +523,6 @@ def plan(study: Study, space: Space, setting: Setting) -> StudyPlan:
         published=tuple(study.page.published(setting)),
         tuned_only=study.design.tuned_only,
     )
-
-
-def as_recorded(plan: StudyPlan, arms: Iterable[PlannedArm], notes: Sequence[str], shape: Shape) -> StudyPlan:
-    """Return a plan whose arms are those that a folder has recorded, where the folder has others of their names.
-
-    A name keeps its meaning in a folder, whatever later versions plan by it; so do the notes that tell of it.
-    """
-    recorded = {(arm.name, arm.role): arm for arm in arms if arm.config}
-    kept = []
-    for arm in plan.arms:
-        if (before := recorded.get((arm.name, arm.role))) is not None:
-            config = used_config(before.fusion or arm.config.fusion, before.config)
-            if config.identity(shape) != arm.config.identity(shape):
-                arm = dataclasses.replace(arm, config=config)
-        kept.append(arm)
-    if kept == plan.arms:
-        return plan
-    configs = {arm.name: arm.config for arm in kept}
-    searches = [
-        dataclasses.replace(search, base=configs.get(search.name, search.base)) for search in plan.searches
-    ]
-    return dataclasses.replace(plan, arms=kept, searches=searches, notes=list(notes))
 
 
 def _searched(space: Space, setting: Setting, base: TrialConfig) -> tuple[Space, list[str]]:
