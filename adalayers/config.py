@@ -60,10 +60,6 @@ FUSIONS = {
 
 DEFAULT_FUSION = "layer-mix"
 
-_ANSWERED: dict[Head, str] = {"sequence": "text", "token": "word"}
-"""What a task's labels are of."""
-
-
 MAXIMUM = 10**7
 """Largest whole number that a hyperparameter may be, unless its field says otherwise."""
 MAX_WIDTH = 2**16
@@ -278,11 +274,8 @@ class TrialConfig(HeadConfig, AdapterConfig, ABC):
 
     def check(self, shape: Shape) -> None:
         """Raise `BadInput` where this configuration does not fit a backbone or task; methods check theirs."""
-        if shape.head not in self.tasks:
-            raise BadInput(
-                f"wanted fusion to be a method for tasks with a label per {_ANSWERED[shape.head]}, "
-                f"got fusion={self.fusion}, which has no answer per {_ANSWERED[shape.head]}; change fusion"
-            )
+        unit = "word" if shape.per_token else "text"
+        self.require("fusion", shape.head in self.tasks, f"a method for tasks with a label per {unit}")
         wanted = f"a method for outputs of {shape.n_outputs} (this one takes at least {self.least_outputs})"
         self.require("fusion", shape.n_outputs >= self.least_outputs, wanted)
         chosen_states(self.hidden_states, shape, stream=self.stream)
@@ -341,19 +334,14 @@ _CONFIGS: dict[str, type[TrialConfig]] = {}
 
 def config_class(fusion: Value) -> type[TrialConfig]:
     """Return the configuration of a method. Raises `BadInput` for a name that is none."""
-    if not isinstance(fusion, str):
-        raise unknown("fusion", str(fusion), _known())
+    fusion, hint = str(fusion), ""
     if fusion not in _CONFIGS and fusion in FUSIONS:
         importlib.import_module(FUSIONS[fusion])
     elif fusion not in _CONFIGS and (entry := added("fusions").get(fusion)):
         load_added(entry)
-        if fusion not in _CONFIGS:
-            raise BadInput(
-                f"wanted the fusion {fusion!r}, {entry.value} was imported and has no configuration of that name; set "
-                "its class attribute fusion"
-            )
+        hint = f"{entry.value} was imported and has no configuration of that name: set its class attribute fusion"
     if fusion not in _CONFIGS:
-        raise unknown("fusion", fusion, _known())
+        raise unknown("fusion", fusion, _known(), hint=hint)
     return _CONFIGS[fusion]
 
 
@@ -467,18 +455,12 @@ def typed(name: str, wanted: Any, value: Any) -> Any:
         return None
     kind = typing.get_args(wanted)[0] if optional else wanted
     try:
-        return _convert(value, kind)
+        if kind is bool:
+            return {"true": True, "false": False}[str(value).lower()]
+        number = float(value)
+        if not math.isfinite(number) or (kind is int and not number.is_integer()):
+            raise ValueError(value)
+        return kind(number)
     except (KeyError, TypeError, ValueError, OverflowError) as error:
         article = {bool: "true or false", int: "a whole number", float: "a finite number"}[kind]
         raise BadInput(f"wanted {name} to be {article}, got {name}={value}; change {name}") from error
-
-
-def _convert(value: Any, kind: type) -> Any:
-    if kind is bool:
-        return {"true": True, "false": False, "yes": True, "no": False, "1": True, "0": False}[
-            str(value).lower()
-        ]
-    number = float(value)
-    if not math.isfinite(number) or (kind is int and not number.is_integer()):
-        raise ValueError(value)
-    return kind(number)

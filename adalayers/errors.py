@@ -13,6 +13,8 @@ from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
+from adalayers.escaping import listed
+
 FULL = (errno.ENOSPC, errno.EDQUOT)
 """What a disk says that has no room left, or none for this user."""
 
@@ -61,14 +63,10 @@ def local_path(text: str | os.PathLike[str], what: str) -> Path:
     # No such user, a loop of links, a NUL, a name too long.
     except (RuntimeError, OSError, ValueError) as error:
         raise BadInput(
-            f"wanted a path as {what}, got {str(text)[:200]!r} ({_said(error)}); name another"
+            f"wanted a path as {what}, got {str(text)[:200]!r} ({str(error)[:200]}); name another"
         ) from error
     require_readable(str(path))
     return path
-
-
-def _said(error: BaseException) -> str:
-    return (getattr(error, "strerror", None) or str(error) or type(error).__name__)[:200]
 
 
 def require_within(name: str, value: float, bounds: Mapping[str, Any]) -> None:
@@ -99,11 +97,5 @@ def unknown(what: str, came: str, options: Iterable[str], *, hint: str = "") -> 
     """
     names = sorted(options)
     near = difflib.get_close_matches(str(came), names, n=3, cutoff=0.6)
-    advice = (
-        f"did you mean {' or '.join(repr(name) for name in near)}?"
-        if near
-        else f"known: {', '.join(names[:50])}"
-    )
-    if not near and len(names) > 50:
-        advice += f" and {len(names) - 50} more"
+    advice = f"did you mean {' or '.join(map(repr, near))}?" if near else f"known: {listed(names, 50)}"
     return BadInput(f"unknown {what} {came!r}; {advice}" + (f"\n{hint}" if hint else ""))

@@ -10,6 +10,7 @@ from __future__ import annotations
 import functools
 import hashlib
 import importlib
+import itertools
 import os
 import sys
 from collections.abc import Callable
@@ -52,11 +53,8 @@ def require_own_script() -> None:
     program = sys.modules.get("__main__")
     script = Path(getattr(program, "__file__", None) or os.devnull).resolve()
     root = script.parent.parent
-    if (
-        script.parent.name == "studies"
-        and root != PACKAGE.parent
-        and (root / "adalayers" / "command" / "main.py").is_file()
-    ):
+    own_library = (root / "adalayers" / "command" / "main.py").is_file()
+    if script.parent.name == "studies" and root != PACKAGE.parent and own_library:
         raise BadInput(
             f"wanted {script} with the library next to it, Python imports the one in {PACKAGE.parent}; run it with "
             f"PYTHONPATH={root}, or that library's own study: adalayers study {script.stem}"
@@ -66,24 +64,12 @@ def require_own_script() -> None:
 def own_module(name: str) -> ModuleType:
     """Import a module of `studies`, `search_spaces` or `reports` by its name in a clone: "studies.alpha_lambda".
 
-    Raises:
-        BadInput: Another package of that name was imported before.
+    Not found where another package of that name was imported before: a wheel has its own under another name.
     """
     folder = name.partition(".")[0]
     if (PACKAGE / folder).is_dir():
         return importlib.import_module(f"adalayers.{name}")
-    place = PACKAGE.parent / folder
-    loaded = sys.modules.get(folder)
-    if loaded is not None and next(iter(getattr(loaded, "__path__", ())), None) != str(place):
-        raise BadInput(
-            f"wanted this library's own {folder!r} in {place}, another module of that name was imported before "
-            f"({getattr(loaded, '__file__', None) or 'a folder'}); import it later, rename it, or install adalayers "
-            "from a wheel, which has its own under another name"
-        )
-    if loaded is None:
-        spec = PathFinder.find_spec(folder, [str(PACKAGE.parent)])
-        if spec is None:
-            raise ModuleNotFoundError(f"No module named {folder!r} in {PACKAGE.parent}", name=folder)
+    if folder not in sys.modules and (spec := PathFinder.find_spec(folder, [str(PACKAGE.parent)])):
         sys.modules[folder] = module_from_spec(spec)
         if spec.loader is not None:
             spec.loader.exec_module(sys.modules[folder])
@@ -97,12 +83,11 @@ def worker_path() -> list[str]:
     process, such as the folder of a study of the user's own.
     """
     own_library = Path(os.__file__).resolve().parent
-    entries = [str(Path(entry).resolve()) for entry in sys.path]
     zipped = f"python{sys.version_info.major}{sys.version_info.minor}.zip"  # comes first of Python's own
-    ends = [i for i, entry in enumerate(entries) if entry == str(own_library) or Path(entry).name == zipped]
-    before = entries[: min(ends, default=0)]
-    root = [] if PACKAGE.parent.name in ("site-packages", "dist-packages") else [str(PACKAGE.parent)]
-    return [*dict.fromkeys([*root, *before])]
+    entries = [Path(entry).resolve() for entry in sys.path]
+    before = itertools.takewhile(lambda entry: entry != own_library and entry.name != zipped, entries)
+    root = [] if PACKAGE.parent.name in ("site-packages", "dist-packages") else [PACKAGE.parent]
+    return [*dict.fromkeys(map(str, (*root, *before)))]
 
 
 @functools.cache
@@ -112,15 +97,14 @@ def code_hash() -> str:
     It is taken once per process: a driver asks as it starts. Files are named as they lie within their package: a clone,
     a wheel and a copy at another place have the same one.
     """
-    digest = hashlib.sha256()
+    digest, places = hashlib.sha256(), {"adalayers": PACKAGE}
     adding = {entry.module.partition(".")[0] for kind in get_args(Kind) for entry in added(kind).values()}
-    for name in ["adalayers", *sorted(adding)]:
-        spec = PathFinder.find_spec(name, [str(PACKAGE.parent)] if name == "adalayers" else None)
-        places = [Path(place) for place in (spec and spec.submodule_search_locations) or ()]
-        files = [(path.relative_to(place), path) for place in places for path in place.rglob("*.py")]
-        if spec and not places and spec.origin:
-            files = [(Path(spec.origin).relative_to(Path(spec.origin).parent), Path(spec.origin))]
-        for within, path in sorted(files):
+    for name in sorted(adding):
+        if (spec := PathFinder.find_spec(name)) and spec.origin:
+            places[name] = Path(spec.origin).parent if spec.submodule_search_locations else Path(spec.origin)
+    for name, place in places.items():
+        for path in sorted(place.rglob("*.py")) or [place]:
+            within = path.relative_to(place)
             if name != "adalayers" or within.parts[0] not in FOLDERS:
                 digest.update(f"{name}/{within.as_posix()}\0".encode() + path.read_bytes() + b"\0")
     return digest.hexdigest()[:16]

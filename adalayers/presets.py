@@ -73,15 +73,12 @@ class SetUp:
     """One published training set-up: a dataset with a base model.
 
     Attributes:
-        head: Of the task, as `n_outputs` is.
         released_dropout: Of the released configuration; that of the thesis's table is in the run's configuration.
         run: What was published. Its `config` has the hyperparameters of the thesis's table, as `LayerMixConfig` names
             them; patience, epochs and class weights, on which the text says nothing, are those of the released
             configuration.
     """
 
-    head: Literal["sequence", "token"]
-    n_outputs: int
     released_dropout: float
     run: Published
 

@@ -159,13 +159,10 @@ def _of_stream(hidden_states: str, stream: Stream, family: str, final_norm: bool
         "upper-half": range(layers // 2 + 1, layers + 1),
     }
     numbers = named[hidden_states] if hidden_states in named else listed_layers(hidden_states) or []
-    if beyond := [number for number in numbers if number > layers]:
+    least = 0 if stream.embeddings else 1
+    if beyond := [number for number in numbers if not least <= number <= layers]:
         raise BadInput(
-            f"wanted hidden_states to name layers 0..{layers}, got {beyond[0]}; change hidden_states"
-        )
-    if 0 in numbers and not stream.embeddings:
-        raise BadInput(
-            f"wanted hidden_states to name layers 1..{layers}, got 0: there are no embeddings; change hidden_states"
+            f"wanted hidden_states to name layers {least}..{layers}, got {beyond[0]}; change hidden_states"
         )
     before_norm = stream.final_norm and not final_norm
     return tuple(State(stream.name, number, before_norm and number == layers) for number in numbers)

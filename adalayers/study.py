@@ -15,7 +15,7 @@ from dataclasses import KW_ONLY, dataclass, field
 from typing import Any, Literal
 
 from adalayers.comparisons import TUNED, Comparison, PlannedArm, Role, planned_comparisons
-from adalayers.config import TrialConfig, trial_config, used_config, with_overrides
+from adalayers.config import DEFAULT_FUSION, TrialConfig, trial_config, with_overrides
 from adalayers.errors import BadInput, unknown
 from adalayers.installed import own_module
 from adalayers.presets import Published, PublishedMix, setups
@@ -44,32 +44,22 @@ class Space:
 
     def without(self, names: Sequence[str]) -> Space:
         """Return the space with some hyperparameters fixed elsewhere, and so taken out."""
-
-        def keep(values: dict[str, Any]) -> dict[str, Any]:
-            return {name: value for name, value in values.items() if name not in names}
-
-        return Space(keep(self.scientific), keep(self.nuisance), keep(self.grid), self.fixed)
+        kept = [
+            {name: value for name, value in values.items() if name not in names}
+            for values in (self.scientific, self.nuisance, self.grid)
+        ]
+        return Space(*kept, self.fixed)
 
     def limited(self, choices: Mapping[str, Sequence[Any]]) -> Space:
         """Return the space with these choices alone of some hyperparameters; of its grid those that are among them."""
-
-        def limit(domains: dict[str, Any]) -> dict[str, Any]:
-            limited = {name: copy.copy(domain) for name, domain in domains.items()}
-            for name in limited.keys() & choices.keys():
-                limited[name].categories = choices[name]
-            return limited
-
+        limited = copy.deepcopy(self)
+        for name in limited.domains.keys() & choices.keys():
+            limited.domains[name].categories = choices[name]
         grid = {
             name: [value for value in values if value in choices.get(name, values)]
             for name, values in self.grid.items()
         }
-        return Space(limit(self.scientific), limit(self.nuisance), grid, self.fixed)
-
-    def fixing(self, fixed: Mapping[str, Any], base: TrialConfig) -> Space:
-        """Return the space without what the user fixed; what `base` could not take has that one choice."""
-        rest = self.without([name for name, value in fixed.items() if getattr(base, name, None) == value])
-        choices = {name: [fixed[name]] for name in rest.domains.keys() & fixed.keys()}
-        return dataclasses.replace(rest.limited(choices), grid=rest.grid | choices)
+        return dataclasses.replace(limited, grid=grid)
 
     @property
     def domains(self) -> dict[str, Any]:
@@ -442,8 +432,8 @@ class PlannedSearch:
     _: KW_ONLY
     name: str = ""
     min_trials: int = 0
-    becomes: str = SEARCH_BEST
-    role: Role = "best"
+    becomes: str
+    role: Role
     notes: list[str] = field(default_factory=list)
 
 
@@ -487,9 +477,14 @@ def base_config(space: Space, fixed: Mapping[str, Any], epochs: int) -> TrialCon
 
     Raises `BadInput` for an impossible value.
     """
-    own = {name: value for name, value in {**space.fixed, **fixed}.items() if name == "fusion"}
-    _require(with_overrides(trial_config(), own), [*space.scientific, *space.fixed])
     values = {**space.fixed, **fixed, "epochs": epochs}
+    fusion = values.get("fusion", DEFAULT_FUSION)
+    hyperparameters = {"fusion", *trial_config(fusion=fusion).values()}
+    if lacking := [name for name in (*space.scientific, *space.fixed) if name not in hyperparameters]:
+        raise BadInput(
+            f"wanted a fusion with {' and '.join(lacking)}, which this study is about or sets, got --set "
+            f"fusion={fusion}, which has none; leave fusion out, or run another study"
+        )
     try:
         return with_overrides(trial_config(), values)
     except BadInput:
@@ -498,16 +493,6 @@ def base_config(space: Space, fixed: Mapping[str, Any], epochs: int) -> TrialCon
         with_overrides(trial_config(), {**{name: first for name, (first, *_) in choices.items()}, **values})
         shared = {name: value for name, value in values.items() if name not in choices}
         return with_overrides(trial_config(), shared)
-
-
-def _require(config: TrialConfig, names: Iterable[str]) -> None:
-    """Raise `BadInput` where a fusion that the user has chosen lacks what the study sets."""
-    hyperparameters = {"fusion", *config.values()}
-    if lacking := [name for name in names if name not in hyperparameters]:
-        raise BadInput(
-            f"wanted a fusion with {' and '.join(lacking)}, which this study is about or sets, got --set "
-            f"fusion={config.fusion}, which has none; leave fusion out, or run another study"
-        )
 
 
 def plan(study: Study, space: Space, setting: Setting) -> StudyPlan:
@@ -525,9 +510,7 @@ def plan(study: Study, space: Space, setting: Setting) -> StudyPlan:
             config = arm_config(arm.overrides, setting)
         except BadInput as error:
             if arm is wanted[0]:
-                fixed = " ".join(f"{name}={value}" for name, value in setting.fixed.items())
-                given = f" with --set {fixed}" if fixed else ""
-                raise BadInput(f"wanted the control arm {arm.name!r} to run{given}, but {error}") from error
+                raise BadInput(f"wanted the control arm {arm.name!r} to run, but {error}") from error
             dropped.append((arm.name, str(error)))
             continue
         own = {name: value for name, value in vars(arm).items() if name != "overrides"}
@@ -549,34 +532,17 @@ def plan(study: Study, space: Space, setting: Setting) -> StudyPlan:
     )
 
 
-def as_recorded(plan: StudyPlan, arms: Iterable[PlannedArm], notes: Sequence[str], shape: Shape) -> StudyPlan:
-    """Return a plan whose arms are those that a folder has recorded, where the folder has others of their names.
+def _searched(space: Space, setting: Setting, base: TrialConfig) -> tuple[Space, list[str]]:
+    """Return what of a space is searched from `base`, and notes on what was left out.
 
-    A name keeps its meaning in a folder, whatever later versions plan by it; so do the notes that tell of it.
+    What the user fixed is taken out; where `base` could not take it, it has that one choice. Of the others those stay
+    that can run here (a layer that the backbone lacks cannot), each tried in `base` with the first choice of the rest;
+    domains of numbers stay as they are.
     """
-    recorded = {(arm.name, arm.role): arm for arm in arms if arm.config}
-    kept = []
-    for arm in plan.arms:
-        if (before := recorded.get((arm.name, arm.role))) is not None:
-            config = used_config(before.fusion or arm.config.fusion, before.config)
-            if config.identity(shape) != arm.config.identity(shape):
-                arm = dataclasses.replace(arm, config=config)
-        kept.append(arm)
-    if kept == plan.arms:
-        return plan
-    configs = {arm.name: arm.config for arm in kept}
-    searches = [
-        dataclasses.replace(search, base=configs.get(search.name, search.base)) for search in plan.searches
-    ]
-    return dataclasses.replace(plan, arms=kept, searches=searches, notes=list(notes))
-
-
-def _clipped(space: Space, setting: Setting, base: TrialConfig) -> tuple[Space, list[str]]:
-    """Return the space without choices that cannot run here (a layer that the backbone lacks), and what was left out.
-
-    Each is tried in `base` with the first choice of the others; domains of numbers stay as they are.
-    """
-    choices = space.choices
+    fixed = setting.fixed
+    space = space.without([name for name, value in fixed.items() if getattr(base, name, None) == value])
+    own = {name: [fixed[name]] for name in space.domains.keys() & fixed.keys()}
+    choices = space.choices | own
     point = {name: values[0] for name, values in choices.items()}
 
     def runs(name: str, value: Any) -> bool:
@@ -593,7 +559,8 @@ def _clipped(space: Space, setting: Setting, base: TrialConfig) -> tuple[Space, 
         for name, values in kept.items()
         if 0 < len(values) < len(choices[name])
     ]
-    return space.limited({name: values for name, values in kept.items() if values}), notes
+    space = dataclasses.replace(space, grid=space.grid | own)
+    return space.limited(own | {name: values for name, values in kept.items() if values}), notes
 
 
 def _searches(study: Study, space: Space, setting: Setting) -> list[PlannedSearch]:
@@ -602,12 +569,9 @@ def _searches(study: Study, space: Space, setting: Setting) -> list[PlannedSearc
     A component that cannot run here has none, nor has one that is another one's equal here. Each begins with the
     component as it is.
     """
-    if study.design.tunings is None:
-        searched, notes = _clipped(space.fixing(setting.fixed, setting.base), setting, setting.base)
-        first = [_within(point, searched) for point in study.design.first(setting)]
-        return [PlannedSearch(setting.base, searched, first, notes=notes)]
+    tunings = study.design.tunings(setting) if study.design.tunings else [Tuning("", {})]
     searches: list[PlannedSearch] = []
-    for tuning in study.design.tunings(setting):
+    for tuning in tunings:
         try:
             config = arm_config(tuning.overrides, setting)
         except BadInput:
@@ -615,9 +579,11 @@ def _searches(study: Study, space: Space, setting: Setting) -> list[PlannedSearc
         same = config.identity(setting.shape)
         if any(search.base.identity(setting.shape) == same for search in searches):
             continue
-        searched, notes = _clipped((tuning.space or space).fixing(setting.fixed, config), setting, config)
-        points = (config.resolved(setting.shape), *tuning.required, *study.design.first(setting))
+        searched, notes = _searched(tuning.space or space, setting, config)
+        as_it_is = [config.resolved(setting.shape)] if tuning.name else []
+        points = (*as_it_is, *tuning.required, *study.design.first(setting))
         first = list(filter(None, (_within(point, searched) for point in points)))
+        tuned = tuning.name if study.design.tuned_only else f"{tuning.name}{TUNED}"
         searches.append(
             PlannedSearch(
                 config,
@@ -625,8 +591,8 @@ def _searches(study: Study, space: Space, setting: Setting) -> list[PlannedSearc
                 first,
                 name=tuning.name,
                 min_trials=sum(point in first for point in tuning.required),
-                becomes=tuning.name if study.design.tuned_only else f"{tuning.name}{TUNED}",
-                role="tuned",
+                becomes=tuned if tuning.name else SEARCH_BEST,
+                role="tuned" if tuning.name else "best",
                 notes=notes,
             )
         )

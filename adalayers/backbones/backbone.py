@@ -30,7 +30,7 @@ class Backbone(nn.Module):
         width: K.
         family: How its hidden states are read.
         pad_id: Stands at padding.
-        start_id: What the decoder of an encoder-decoder model reads first; None: the text's last token.
+        start_id: What the decoder of an encoder-decoder model reads first, unless its family says the text's last.
         depth: Layers that the model still has, where those beyond it were left out.
     """
 
@@ -81,8 +81,7 @@ class Backbone(nn.Module):
         Raises:
             BadInput: For a model whose streams are not l layers of one width.
         """
-        if not self.training:
-            self.model.eval()  # someone may have called model.train() past our own
+        self.model.eval()  # someone may have called model.train() past our own
         # RoBERTa's kind counts positions by what is no pad token, so padding has to be that token.
         input_ids = input_ids.masked_fill(attention_mask == 0, self.pad_id)
         more: dict[str, Tensor] = {}
@@ -131,10 +130,10 @@ class Backbone(nn.Module):
 
     def _moved(self, input_ids: Tensor, attention_mask: Tensor) -> Tensor:
         """Return what a decoder that attends to an encoder reads of the same texts."""
-        if self.start_id is None:
+        if self.family.first == "last":
             first = input_ids.gather(1, attention_mask.sum(dim=1, keepdim=True) - 1)
         else:
-            first = torch.full_like(input_ids[:, :1], self.start_id)
+            first = torch.full_like(input_ids[:, :1], self.start_id)  # type: ignore[arg-type]  # None is refused
         return torch.cat([first, input_ids[:, :-1]], dim=1)
 
     def _named(self, stream: Stream, states: list[Tensor]) -> dict[State, Tensor]:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import copy
 import functools
 import itertools
-import json
 from contextlib import ExitStack
 from typing import Any
 
@@ -37,11 +36,9 @@ def found_out(config: Any, identifier: str) -> Family:
     Raises:
         BadInput: If one of them does not hold; it names the family and what does not.
     """
-    key = json.dumps([config.model_type, config.to_dict()], sort_keys=True, default=str)
     try:
-        if key not in _CHECKED_FAMILIES:
-            with hub.quiet():
-                _CHECKED_FAMILIES[key] = _tried(config)
+        with hub.quiet():
+            return _tried(config)
     except Exception as error:  # of many kinds: a config without layers, a model of images, of speech
         why = hub.first_line(error)
         if not isinstance(error, BadInput):
@@ -51,11 +48,6 @@ def found_out(config: Any, identifier: str) -> Family:
             f"is none of {', '.join(sorted(FAMILIES))}; on a small random one of its kind {why}; choose another "
             "backbone, or add its family to adalayers/backbones/families.py"
         ) from error
-    return _CHECKED_FAMILIES[key]
-
-
-_CHECKED_FAMILIES: dict[str, Family] = {}
-"""What was found out, by the model's config."""
 
 
 def _tried(config: Any) -> Family:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import functools
-import math
 from typing import Any
 
 import psutil
@@ -41,7 +40,7 @@ def load(source: BackboneSource) -> Backbone:
         source: Where the model is, which of its hidden states are read, and in what they are computed.
 
     Raises:
-        BadInput: Weights that do not fit the model or the memory, lack some of what is read, or are not finite.
+        BadInput: Weights that do not fit the model or the memory, or lack some of what is read.
     """
     if source.is_states:
         return GivenStates(source)
@@ -63,10 +62,6 @@ def load(source: BackboneSource) -> Backbone:
     for module in model.modules():  # T5's encoder and decoder have configs of their own
         if hasattr(module, "config"):
             module.config.use_cache = False  # keys and values are for generation
-    _require_finite(model, source)
-    decoder_start = None
-    if len(source.streams_read) > 1 and source.reading.first == "start":
-        decoder_start = pretrained.decoder_start(model.config, source.id)
     backbone = Backbone(
         model.get_encoder() if source.is_encoder_decoder and len(source.streams_read) == 1 else model,
         streams=source.streams_read,
@@ -74,7 +69,7 @@ def load(source: BackboneSource) -> Backbone:
         width=source.width,
         family=source.reading,
         pad_id=max(getattr(model.config, "pad_token_id", None) or 0, 0),  # some say -1
-        start_id=decoder_start,
+        start_id=getattr(model.config, "decoder_start_token_id", None),
         depth=depth,
     )
     _require_pass(backbone, source)
@@ -101,17 +96,6 @@ def _depth(source: BackboneSource) -> int | None:
         return None
     depth = max(1, *(state.number for state in source.chosen))
     return depth if depth < source.layers else None
-
-
-def _require_finite(model: Any, source: BackboneSource) -> None:
-    """Raise `BadInput` for weights that are no numbers: what they give would be stored, and trained on."""
-    for name, values in model.named_parameters():
-        # A sum passes NaN and infinity on, and takes a fraction of what a look at every number does.
-        if not math.isfinite(float(values.detach().sum(dtype=torch.float32))):
-            raise BadInput(
-                f"wanted finite weights of {source.id!r} in {str(source.folder)!r}, {name} holds NaN or infinity; "
-                "fetch or save the model again"
-            )
 
 
 def _random(source: BackboneSource) -> Any:

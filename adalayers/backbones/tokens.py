@@ -93,17 +93,16 @@ class Encoded:
     def take(self, examples: np.ndarray) -> Encoded:
         """Return the token ids of `examples` [m], in that order."""
         tokens = ragged_index(self.offsets, examples)
-        words = None if self.word_offsets is None else ragged_index(self.word_offsets, examples)
         index = dict.fromkeys(("input_ids", "special", "token_types"), tokens)
         index |= dict.fromkeys(("cut", "lost_words"), examples)
-        if words is not None:
+        ends = {"offsets": _ends(np.diff(self.offsets)[examples])}
+        if self.word_offsets is not None:
+            words = ragged_index(self.word_offsets, examples)
             index |= dict.fromkeys(("word_starts", "word_ends"), words)
+            ends["word_offsets"] = _ends(np.diff(self.word_offsets)[examples])
         columns = {name: getattr(self, name) for name in index}
         taken = {name: column[index[name]] for name, column in columns.items() if column is not None}
-        word_offsets = None if self.word_offsets is None else _ends(np.diff(self.word_offsets)[examples])
-        return replace(
-            self, offsets=_ends(np.diff(self.offsets)[examples]), word_offsets=word_offsets, **taken
-        )
+        return replace(self, **ends, **taken)
 
 
 def encode(

@@ -22,7 +22,7 @@ from adalayers.results.study_file import RequestRecord
 from adalayers.states import Shape
 from adalayers.storage.folder import Folder
 from adalayers.storage.redaction import reason
-from adalayers.study import Setting, Space, Study, StudyPlan, as_recorded, base_config
+from adalayers.study import Setting, Space, Study, StudyPlan, base_config
 from adalayers.study import plan as study_plan
 from adalayers.tasks import task as tasks
 from adalayers.tasks.kinds import KINDS
@@ -125,7 +125,6 @@ def _case(
     # Without its weights a backbone has no fingerprint that says whether a study there is of it.
     new = flags.fresh or not prepared.source.has_weights
     before = new_study() if new else opened(folder, request_record, prepared.provenance)
-    plan = as_recorded(plan, before.request.arms, before.request.notes, prepared.shape)
     prepared = prepared.reading(_configs(plan, prepared.shape))
     if not new:
         arms, rates = plan.known_arms(flags.study.trials), flags.study.rates

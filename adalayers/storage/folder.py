@@ -8,7 +8,6 @@ import errno
 import functools
 import io
 import json
-import math
 import os
 import secrets
 import shutil
@@ -32,29 +31,6 @@ CALL_SECONDS, SLOW_SECONDS = 15.0, 60.0
 _PIECE_BYTES = 8 << 20
 
 
-def _answered(call: Callable[..., Answer], *given: Any, uri: str, seconds: float) -> Answer:
-    """Return what a store at a URI answers: pyarrow tries for up to 20 minutes, and hears no signal meanwhile.
-
-    Raises:
-        Unreachable: No answer in time, or a refusal; that something is not there is passed on as it is.
-    """
-    try:
-        return within(seconds, call, *given)
-    except (FileNotFoundError, NotADirectoryError, ValueError):
-        raise
-    except OSError as error:
-        raise Unreachable(
-            f"wanted to reach {redacted(uri)}, which failed ({reason(error, uri)}); check its address, your permission "
-            "and the network, then run the same command again"
-        ) from error
-
-
-def _integer(digits: str) -> int:
-    if not math.isfinite(float(digits)):
-        raise ValueError(f"an integer of {len(digits)} digits, which no float can hold")
-    return int(digits)
-
-
 class Folder:
     """A folder on disk or at a URI, with atomic writes of whole files.
 
@@ -73,17 +49,15 @@ class Folder:
     def __init__(self, root: str | Path):
         text = str(root)
         base, mark, query = text.partition("?") if "://" in text else (text, "", "")
-        self._base, self._query = base.rstrip("/"), mark + query
+        self._base, self._query, self.is_local = base.rstrip("/"), mark + query, "://" not in text
         try:
-            if "://" in text:
-                self._fs, self._root = _answered(
-                    fs.FileSystem.from_uri, self.address, uri=self.address, seconds=CALL_SECONDS
-                )
-                if not self._root:
-                    raise ValueError("it names no bucket")
-            else:
+            if self.is_local:
                 self._fs, self._root = fs.LocalFileSystem(), str(Path(text).expanduser().resolve())
                 self._base = self._root
+            else:
+                self._fs, self._root = self._ask(fs.FileSystem.from_uri, self.address)
+                if not self._root:
+                    raise ValueError("it names no bucket")
         except (ValueError, OSError, RuntimeError, NotImplementedError) as error:
             # No such user, a loop of links, a scheme that nothing here opens, half an IPv6 address.
             raise BadInput(
@@ -94,9 +68,6 @@ class Folder:
         if self.is_local:
             require_readable(self._root)
         self._trusted = self._root
-
-    def __repr__(self) -> str:
-        return f"Folder({self.uri!r})"
 
     @property
     def uri(self) -> str:
@@ -123,9 +94,7 @@ class Folder:
         return below
 
     def path(self, name: str = "") -> Path:
-        """Return the local path of `name`. Raises `ValueError` for a folder that is not on this disk."""
-        if not self.is_local:
-            raise ValueError(f"wanted a local folder, got {self.uri}; copy it to this machine first")
+        """Return the path of `name` in a local folder."""
         return Path(self._at(name))
 
     def exists(self, name: str = "") -> bool:
@@ -172,11 +141,8 @@ class Folder:
             raise self._cannot_write(name, error) from error
 
     def read_json(self, name: str) -> Any:
-        """Raises `ValueError` where it is no JSON, or nothing that a study writes."""
-        try:
-            return json.loads(self.read_bytes(name), parse_int=_integer)
-        except RecursionError:
-            raise ValueError("it is nested too deep") from None
+        """Raises `ValueError` where it is no JSON."""
+        return json.loads(self.read_bytes(name))
 
     def write_json(self, name: str, value: Any) -> None:
         self.write_bytes(name, (json.dumps(to_json(value), indent=1) + "\n").encode())
@@ -198,19 +164,21 @@ class Folder:
         """Raises `OSError` where the file is not what its checksum says; files of others may have none."""
         data = self.read_bytes(name)
         footer = _footer(data)
-        seal = data[max(footer - len(SEAL) - 16, 0) : footer]
-        if seal.startswith(SEAL) and seal != _sealed(data[: footer - len(seal)], data[footer:]):
+        pages, seal, checksum = data[:footer].rpartition(SEAL)
+        if seal and checksum != xxhash.xxh3_128_digest(pages + data[footer:]):
             raise OSError("its checksum is wrong")
         return pd.read_parquet(io.BytesIO(data))
 
     def write_parquet(self, name: str, frame: pd.DataFrame) -> None:
-        """Write rows, with a checksum between pages and footer: no reader of parquet looks there, and none minds it."""
+        """Write rows, with a checksum of the whole between pages and footer, where no reader of parquet looks.
+
+        Parquet's own are of pages alone, and a column's name is not in them.
+        """
         buffer = io.BytesIO()
         frame.to_parquet(buffer, index=False, compression="zstd")
         data = buffer.getvalue()
-        start = _footer(data)
-        pages, footer = data[:start], data[start:]
-        self.write_bytes(name, pages + _sealed(pages, footer) + footer)
+        footer = _footer(data)
+        self.write_bytes(name, data[:footer] + SEAL + xxhash.xxh3_128_digest(data) + data[footer:])
 
     def delete(self, name: str) -> None:
         """Delete the file or folder `name`; nothing happens where there is none. Of a link, the link alone goes."""
@@ -233,10 +201,24 @@ class Folder:
         self._ask(self._fs.move, self._at(name), to._root, slow=True)
 
     def _ask(self, call: Callable[..., Answer], *given: Any, slow: bool = False) -> Answer:
-        """Call the file system: in time, where it is not this machine's."""
+        """Call the file system: in time, where it is not this machine's.
+
+        pyarrow tries for up to 20 minutes, and hears no signal meanwhile.
+
+        Raises:
+            Unreachable: No answer in time, or a refusal; that something is not there is passed on as it is.
+        """
         if self.is_local:
             return call(*given)
-        return _answered(call, *given, uri=self.uri, seconds=SLOW_SECONDS if slow else CALL_SECONDS)
+        try:
+            return within(SLOW_SECONDS if slow else CALL_SECONDS, call, *given)
+        except (FileNotFoundError, NotADirectoryError, ValueError):
+            raise
+        except OSError as error:
+            raise Unreachable(
+                f"wanted to reach {self.uri}, which failed ({reason(error, self.address)}); check its address, your "
+                "permission and the network, then run the same command again"
+            ) from error
 
     def check(self) -> None:
         """Raise `CannotWrite` where the folder itself lies behind a link below the root that the user named."""
@@ -264,12 +246,10 @@ class Folder:
                 )
 
     def _cannot_write(self, name: str, error: OSError) -> CannotWrite:
-        full = error.errno in FULL
-        why = "the disk is full" if full else (error.strerror or str(error).splitlines()[0])
-        advice = "make room" if full else "make it writable, or name another place"
+        advice = "make room" if error.errno in FULL else "make it writable, or name another place"
         return CannotWrite(
-            f"wanted to write {redacted(self.uri)}/{name}, which failed: {why}; {advice}, then run the same command "
-            "again: what was there before is as it was"
+            f"wanted to write {redacted(self.uri)}/{name}, which failed: {error.strerror or error}; {advice}, then run "
+            "the same command again: what was there before is as it was"
         )
 
 
@@ -280,13 +260,6 @@ def _checksum(document: Mapping[str, Any]) -> str:
 def _footer(data: bytes) -> int:
     """Return where the footer of a parquet file begins: its length is said before the last four bytes."""
     return max(len(data) - 8 - int.from_bytes(data[-8:-4], "little"), 0)
-
-
-def _sealed(pages: bytes, footer: bytes) -> bytes:
-    """Return the checksum of a parquet file: its own are of pages alone, and a column's name is not in them."""
-    checksum = xxhash.xxh3_128(pages)
-    checksum.update(footer)
-    return SEAL + checksum.digest()
 
 
 def _replace(target: str, data: bytes) -> None:

@@ -21,20 +21,11 @@ PROBE_SECONDS = 5.0
 
 HUB = "https://huggingface.co"
 
-TOKEN = "HF_TOKEN"
-"""The environment variable that the hub's libraries read a token from."""
-
 
 def split_revision(name: str) -> tuple[str, str | None]:
     """Return ("id", "revision") of "id@revision"; the revision is None where none is named."""
     identifier, _, revision = name.partition("@")
     return identifier, revision or None
-
-
-def page(identifier: str) -> str:
-    """Return the address of a model's page on the hub, where its licence is."""
-    endpoint = redacted(os.environ.get("HF_ENDPOINT", HUB)).rstrip("/")
-    return f"{endpoint}/{identifier}"
 
 
 def last_part(identifier: str) -> str:
@@ -64,10 +55,7 @@ def local_copy(names: list[str], data_dir: str | Path | None) -> Path | None:
 
 def looked_for(names: list[str], data_dir: str | Path | None) -> str:
     """Return which folders `local_copy` did not find, for messages; "" without `data_dir`."""
-    if data_dir is None:
-        return ""
-    root = local_path(data_dir, "--data-dir")
-    return f" (no folder {', '.join(str(root / name) for name in dict.fromkeys(names))})"
+    return "" if data_dir is None else f" (no folder {' or '.join(dict.fromkeys(names))} in {data_dir})"
 
 
 def require_hub(what: str) -> None:
@@ -80,9 +68,7 @@ def require_hub(what: str) -> None:
     try:  # each address of a name has so long, and looking the name up has no limit of its own
         within(2 * PROBE_SECONDS, lambda: get_session().head(endpoint, timeout=PROBE_SECONDS))
     except Exception as error:  # of many kinds: of addresses, names, proxies, certificates
-        through = {"HTTPS_PROXY", "https_proxy"} & os.environ.keys()
-        proxy = " through the proxy of HTTPS_PROXY" if through else ""
-        raise _out_of_reach(what, f"{redacted(endpoint)}{proxy}: {first_line(error)}") from error
+        raise _out_of_reach(what, f"{redacted(endpoint)}: {first_line(error)}") from error
 
 
 @contextlib.contextmanager
@@ -93,15 +79,12 @@ def quiet() -> Iterator[None]:
     verbosity, bars = logging.get_verbosity(), logging.is_progress_bar_enabled()
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        # Not set where it is so already: each time, all loggers of the process are gone through.
-        if verbosity != logging.ERROR:
-            logging.set_verbosity_error()
+        logging.set_verbosity_error()
         logging.disable_progress_bar()
         try:
             yield
         finally:
-            if logging.get_verbosity() != verbosity:
-                logging.set_verbosity(verbosity)
+            logging.set_verbosity(verbosity)
             if bars:
                 logging.enable_progress_bar()
 

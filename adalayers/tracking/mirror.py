@@ -17,7 +17,7 @@ from adalayers.results.files import STUDY, study_folder
 from adalayers.results.study_file import read_study
 from adalayers.storage.folder import Folder
 from adalayers.storage.redaction import reason, redacted
-from adalayers.tracking.session import SQLITE, Session, is_outage, refusal
+from adalayers.tracking.session import SQLITE, Session, is_refusal
 
 logger = logging.getLogger(__name__)
 
@@ -50,24 +50,17 @@ def check_uri(uri: str) -> None:
     """Check a tracking URI before anything runs.
 
     Raises:
-        BadInput: It is none, a folder, or names a database of which nothing would stay.
+        BadInput: It is none, or a database that is gone with the process. What else MLflow refuses says `Mirror.check`.
     """
-    why, path = "", SQLITE.match(uri)
+    path = SQLITE.match(uri)
     try:
-        if urlsplit(uri).scheme in ("", "file") and uri not in ("none", "databricks"):
-            allowed = os.environ.get("MLFLOW_ALLOW_FILE_STORE", "").lower() in ("true", "1")
-            why = "" if allowed else "a folder, which MLflow takes where MLFLOW_ALLOW_FILE_STORE=true alone"
-        elif uri.startswith("sqlite") and (path is None or path["path"] == ":memory:"):
-            why = "which is gone with the process"
-        elif path and os.path.isdir(path["path"]):  # SQLAlchemy would try for minutes
-            why = "a folder"
-    except ValueError as error:
-        why = str(error)
-    if why:
+        kept = path["path"] != ":memory:" if path else not urlsplit(uri).scheme.startswith("sqlite")
+    except ValueError:
+        kept = False
+    if not kept:
         raise BadInput(
-            f"wanted an MLflow tracking URI, the address of a server or a file as MLflow's database, got "
-            f"{redacted(uri)!r}, {why}; give --tracking-uri sqlite:///<path of a file> (`mlflow migrate-filestore` "
-            "moves what a folder has)"
+            "wanted an MLflow tracking URI, the address of a server or a file as MLflow's database, got "
+            f"{redacted(uri)!r}; give --tracking-uri sqlite:///<path of a file>"
         )
 
 
@@ -122,23 +115,24 @@ class Mirror:
         # A daemon, so that a server that hangs does not hold up the end of the process.
         self._thread = threading.Thread(target=self._run, name="adalayers-mirror", daemon=True)
         self._changed, self._ended, self._tried = (threading.Event() for _ in range(3))
-        self._why = self._advice = self.page = ""
+        self._why = self.page = ""
+        self._refused = False
         self.written = 0
 
     def check(self) -> None:
         """Open it before anything is computed. A server that is down keeps nothing from beginning, and it is said.
 
         Raises:
-            BadInput: It refuses, and would refuse after the last trial as well; what helps is named.
+            BadInput: It refuses, and would refuse after the last trial as well.
         """
         if self._uri == "none":
             return
         self.changed()
         self._tried.wait(TRY_SECONDS)
-        if self._advice:
+        if self._refused:
             raise BadInput(
-                f"wanted to write to MLflow at {redacted(self._uri)}, which refuses ({self._why}); {self._advice}, "
-                "or give another --tracking-uri (none turns MLflow off)"
+                f"wanted to write to MLflow at {redacted(self._uri)}, which refuses ({self._why}); mend that, or give "
+                "another --tracking-uri (none turns MLflow off)"
             )
         if self._why or not self._tried.is_set():
             why = self._why or f"no answer within {TRY_SECONDS:g} s"
@@ -174,10 +168,9 @@ class Mirror:
             self._why = self._why or f"no answer within {timeout:g} s"
         if not self._why:
             return []
-        first = f"{self._advice}; then " if self._advice else ""
         return [
             f"MLflow at {redacted(self._uri)} could not be written ({self._why}): the study is not wholly tracked; "
-            f"{first}`adalayers sync {redacted(self._folder.uri)}` writes what is missing later"
+            f"`adalayers sync {redacted(self._folder.uri)}` writes what is missing later"
         ]
 
     def _run(self) -> None:
@@ -192,11 +185,10 @@ class Mirror:
                 self._tried.set()
                 if last or self._folder.exists(STUDY):
                     self.written += session.mirror(self._folder, last=last)
-                self._why, self._advice, self.page = "", "", runs_page(self._uri, session.page)
+                self._why, self.page = "", runs_page(self._uri, session.page)
             except Exception as error:  # the thread's boundary: a mirror that fails must not fail the study
-                self._why, self._advice = reason(error, self._uri), refusal(error, self._uri)
-                if session is None or is_outage(error):
-                    # A new session asks again what is there: a call that timed out may have been carried out.
-                    session, pause = None, RETRY_SECONDS
+                self._why, self._refused = reason(error, self._uri), is_refusal(error, self._uri)
+                # A new session asks again what is there: a call that timed out may have been carried out.
+                session, pause = None, RETRY_SECONDS
             self._tried.set()
             self._ended.wait(pause)

@@ -6,8 +6,8 @@
     series    `training/val/*`, `training/train/loss` and `lr`, `training/weights/weight_01`..., by step, as in
               history.parquet (`mix/*` there)
     finals    `test/*`, `val/*` at the best epoch, `weights/entropy`, `weights/live_layers`. Bookkeeping
-              (`seconds`, `parameters`, `epochs`, `best_epoch`, `cost/*`) is among the params, and a study's counts are
-              tags: MLflow draws a chart of every metric
+              (`seconds`, `parameters`, `epochs`, `best_epoch`, `cost/*`) is among the params: MLflow draws a chart of
+              every metric
     tags      `adalayers.kind` (study, arm, trial), `adalayers.study`, `adalayers.trial_id`, `stage`, `arm`,
               `status`, `error`; MLflow's own for the source, for the colour, an arm's own, and for the kind of
               experiment: models are trained
@@ -23,9 +23,7 @@ use: importing this module is free.
 from __future__ import annotations
 
 import contextlib
-import logging
 import re
-import shlex
 import tempfile
 import time
 from collections.abc import Mapping
@@ -35,16 +33,15 @@ from typing import Any
 import pandas as pd
 
 from adalayers import environ
+from adalayers.errors import BadInput
 from adalayers.results import files
 from adalayers.results.frames import StudyResults
 from adalayers.results.palette import COLOURS
 from adalayers.results.study_file import StudyFile, read_study
 from adalayers.storage.folder import Folder
 from adalayers.storage.lock import own_lock
-from adalayers.storage.redaction import clean, redacted
+from adalayers.storage.redaction import clean
 from adalayers.tracking import values
-
-logger = logging.getLogger(__name__)
 
 RUN_STATUS = {"completed": "FINISHED", "stopped": "KILLED", "failed": "FAILED", "diverged": "FAILED"}
 _ARTIFACTS = (files.REPORT, "details.md", files.CLAIMS, "contrasts.json", files.TRIALS, files.STUDY)
@@ -113,23 +110,12 @@ class Session:
                 for row in trials[trials["status"].isin(list(RUN_STATUS))].to_dict("records")
                 if self._written.get(row["trial_id"], ("", ""))[1] != row["status"]
             ]
-            history, why = files.rows_or_why(folder, files.HISTORY) if missing else (pd.DataFrame(), "")
-            if why:
-                logger.warning(
-                    f"{files.HISTORY} in {redacted(folder.uri)} cannot be read ({why}); runs go without their curves"
-                )
-            refused: list[Exception] = []
+            # Where it cannot be read, which its study says, runs go without their curves.
+            history = files.rows_or_why(folder, files.HISTORY)[0] if missing else pd.DataFrame()
             for row in missing:
-                try:
-                    self._write(row, history[history["trial_id"] == row["trial_id"]])
-                except Exception as error:  # a trial that is refused does not hold up the others
-                    if is_outage(error):
-                        raise
-                    refused.append(error)
+                self._write(row, history[history["trial_id"] == row["trial_id"]])
             if last:
                 self._end(folder, trials)
-        if refused:
-            raise refused[0]
         return len(missing)
 
     def _describe(self) -> None:
@@ -174,10 +160,9 @@ class Session:
         tags = {name: text[: values.TAG_LENGTH] for name, text in said.items() if text}
         tags["adalayers.trial_id"] = trial_id
         if said["stage"] == "confirm" and (arm := said["arm"]):
-            of_arm = values.in_symbols(arm, self._study)
-            name = f"{of_arm} seed {values.text(row.get('seed')):0>3}"  # runs stand by arm and seed
+            name = f"{arm} seed {values.text(row.get('seed')):0>3}"  # runs stand by arm and seed
             if arm not in self._arms:
-                self._arms[arm] = self._create("arm", of_arm, {"arm": arm}, parent=parent, begin=begin)
+                self._arms[arm] = self._create("arm", arm, {"arm": arm}, parent=parent, begin=begin)
                 own = (key.removeprefix("config/") for key in row if key.startswith("config/"))
                 shared = {*data, "arm", "fusion", *map(values.mlflow_name, own)} & params.keys()
                 self._client.log_batch(self._arms[arm], params=[params[key] for key in sorted(shared)])
@@ -193,7 +178,7 @@ class Session:
 
     def _end(self, folder: Folder, trials: pd.DataFrame) -> None:
         """Write the folder's files and what the arms scored, and end the parent run."""
-        from mlflow.entities import Metric, RunTag
+        from mlflow.entities import Metric
 
         with tempfile.TemporaryDirectory(prefix="adalayers-") as staged:
             for name in _artifacts(folder):
@@ -205,14 +190,7 @@ class Session:
             self._client.log_artifacts(self._parent, staged)
             report = Path(staged, files.REPORT)
             note = report.read_text(encoding="utf-8")[:_NOTE] if report.exists() else ""
-        runs = vars(self._study.runs).items()
-        numbers = {name: value for name, value in runs if isinstance(value, int | float)}
-        # Trials that an earlier run left unfinished, say, have ended since.
-        before = self._client.get_run(self._parent).data.tags
-        outcome = {name: "0" for name in before if name.startswith("trials/")}
-        outcome |= values.as_params(values.flat({"runs": numbers, "trials": files.counts(trials)}))
-        outcome |= {"mlflow.note.content": note} if note else {}
-        self._client.log_batch(self._parent, tags=[RunTag(*tag) for tag in outcome.items()])
+        self._client.set_tag(self._parent, "mlflow.note.content", note)
         results, now = StudyResults(folder), int(time.time() * 1000)
         for row in results.arms.to_dict("records"):
             if run_id := self._arms.get(str(row["arm"])):
@@ -235,7 +213,8 @@ class Session:
                 if (experiment := self._client.get_experiment_by_name(name)) is None:
                     raise
         if experiment.lifecycle_stage == "deleted":
-            raise Deleted(name, str(experiment.experiment_id))
+            restore = f"mlflow experiments restore --experiment-id {experiment.experiment_id}"
+            raise BadInput(f"its experiment {name!r} was deleted; `{restore}` brings it back")
         return str(experiment.experiment_id)
 
     def _find_runs(self, run_name: str) -> None:
@@ -261,54 +240,17 @@ class Session:
             self._client.update_run(self._parent, status="RUNNING")
 
 
-class Deleted(Exception):
-    """The study's experiment was deleted, so that MLflow writes no run of it."""
-
-    def __init__(self, name: str, identity: str):
-        super().__init__(f"its experiment {name!r} was deleted")
-        self.identity = identity
+_REFUSALS = ("UNAUTHENTICATED", "PERMISSION_DENIED", "ENDPOINT_NOT_FOUND", "INVALID_PARAMETER_VALUE")
 
 
-_REFUSALS = {
-    "UNAUTHENTICATED": "set MLFLOW_TRACKING_USERNAME and MLFLOW_TRACKING_PASSWORD, or MLFLOW_TRACKING_TOKEN",
-    "PERMISSION_DENIED": "take an account that may write there",
-    "ENDPOINT_NOT_FOUND": "name the address of an MLflow server",
-    "INVALID_PARAMETER_VALUE": "mend what it names",
-}
-
-
-def refusal(error: Exception, uri: str) -> str:
-    """Return what helps where a server or database refuses, and will do so again; "" where it may answer later."""
-    import mlflow
-    from mlflow.exceptions import MlflowException
-    from sqlalchemy.exc import SQLAlchemyError
-
-    shown, said = shlex.quote(redacted(uri)), str(error)
-    if isinstance(error, Deleted):
-        restore = f"mlflow experiments restore --experiment-id {error.identity}"
-        return f"`MLFLOW_TRACKING_URI={shown} {restore}` brings it back"
-    if isinstance(error, ImportError):
-        return "install the driver of that database"
-    if found := re.search(r"out-of-date database schema \(found version (\w+)", said):
-        versions = Path(mlflow.__file__).parent / "store" / "db_migrations" / "versions"
-        if any(versions.glob(f"{found[1]}_*.py")):
-            return f"make a copy of the database, then `mlflow db upgrade {shown}`"
-        return f"install the MLflow that wrote it: {mlflow.__version__} does not know its version"
-    if isinstance(error, MlflowException) and error.error_code in _REFUSALS:
-        return _REFUSALS[error.error_code]
-    if SQLITE.match(uri) and isinstance(error, SQLAlchemyError | MlflowException) and "is locked" not in said:
-        return "see that it is a database of MLflow's which can be written"
-    return ""
-
-
-def is_outage(error: Exception) -> bool:
-    """Say whether the server or database failed, rather than refused what it was sent."""
-    from mlflow.exceptions import MlflowException
-    from sqlalchemy.exc import SQLAlchemyError
-
-    if isinstance(error, MlflowException):
-        return error.error_code != "INVALID_PARAMETER_VALUE"
-    return isinstance(error, (OSError, SQLAlchemyError))
+def is_refusal(error: Exception, uri: str) -> bool:
+    """Say whether a server or database refuses, and will do so again; else it may answer later."""
+    if isinstance(error, OSError):
+        return False
+    said = str(error)
+    mended = isinstance(error, BadInput | ImportError) or getattr(error, "error_code", "") in _REFUSALS
+    own_file = SQLITE.match(uri) is not None and "is locked" not in said
+    return mended or own_file or "database schema" in said
 
 
 def _source(study: StudyFile) -> dict[str, str]:

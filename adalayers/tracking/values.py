@@ -70,14 +70,6 @@ def _sectioned(name: str) -> str:
     return mlflow_name(f"weights/{name.removeprefix('mix/')}" if name.startswith("mix/") else name)
 
 
-def in_symbols(arm: str, study: StudyFile) -> str:
-    """Return an arm's name with factors by their labels, of which MLflow shows more: "α=8 λ=0"."""
-    for factor in study.request.factors:
-        if 0 < len(factor.label) < len(factor.name):
-            arm = re.sub(rf"\b{re.escape(factor.name)}=", f"{factor.label}=", arm)
-    return arm[:_NAME_LENGTH]
-
-
 def data_params(study: StudyFile) -> dict[str, str]:
     """Return on what a study's trials are trained, by parameter: the names of backbone and dataset, and examples."""
     backbone, dataset = study.environment.backbone, study.environment.dataset

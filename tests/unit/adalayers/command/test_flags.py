@@ -97,7 +97,7 @@ def test_smoke_is_small_where_the_user_says_nothing():
 
 def test_hyperparameters_are_typed_epochs_set_or_flagged_and_rates_in_order():
     asked = parse(
-        STUDY, ["--set", "k=128", "--set", "positions=yes", "--rates", "1e-2", "1e-3", "1e-3"]
+        STUDY, ["--set", "k=128", "--set", "positions=true", "--rates", "1e-2", "1e-3", "1e-3"]
     ).study
     assert (asked.set, asked.rates) == ({"k": 128, "positions": True}, (1e-3, 1e-2))
     for typed in ("--set epochs=3", "--set epochs=3 --epochs 3", "--epochs 3"):

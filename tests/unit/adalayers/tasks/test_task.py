@@ -97,7 +97,7 @@ def test_unknown_names_say_what_there_is_and_where_was_looked(tmp_path):
     refuse("out of reach", "owner/set")
     refuse(r"'stanfordnlp/imdb' from the Hugging Face hub.*--data-dir", "imdb")
     refuse("--data-dir", "cola", data_dir=tmp_path / "missing")
-    refuse(rf"no folder {tmp_path}/cola, {tmp_path}/glue/cola", "cola", data_dir=tmp_path)
+    refuse(rf"no folder cola or glue/cola in {tmp_path}", "cola", data_dir=tmp_path)
 
 
 def test_all_spellings_are_one_dataset_and_every_entry_has_a_metric_of_its_kind():
@@ -214,7 +214,7 @@ def test_a_clone_of_several_configs_is_not_taken_for_one_of_them(tmp_path):
     save(tmp_path / "set", **{"train-de.csv": rows, "train-en.csv": rows})
     for name in ("owner/set", str(tmp_path / "set")):
         refuse(r"wanted one train split .* train-de.csv, train-en.csv", name, data_dir=tmp_path)
-    refuse(rf"no folder .*{tmp_path}/set/de, {tmp_path}/de\)", "owner/set:de", data_dir=tmp_path)
+    refuse(rf"no folder .*set/de or de in {tmp_path}\)", "owner/set:de", data_dir=tmp_path)
     for folder in ("de", "set/de", "set-de"):  # each goes before those above
         save(tmp_path / folder, train=sentences(40))
         task = load_task("owner/Set:de", data_dir=tmp_path)
@@ -225,7 +225,7 @@ def test_a_folder_of_data_dir_is_found_by_its_own_name(tmp_path):
     folder = save(tmp_path / "colla", train=sentences(40))
     task = load_task("colla", data_dir=tmp_path)
     assert (task.name, task.source, task.reading.path) == ("colla", "local:colla", folder)
-    refuse(r"(?s)did you mean 'cola'.*no folder .*/collla", "collla", data_dir=tmp_path)
+    refuse(r"(?s)did you mean 'cola'.*no folder collla in", "collla", data_dir=tmp_path)
 
 
 def test_copies_of_known_datasets_that_lost_their_class_names_keep_the_hubs(tmp_path):

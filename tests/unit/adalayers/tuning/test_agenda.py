@@ -14,7 +14,7 @@ from adalayers.request import StudyRequest
 from adalayers.results.record import PROGRESS, StudyRecord
 from adalayers.results.study_file import RequestRecord, Run, RunsRecord, StudyFile
 from adalayers.storage.folder import Folder
-from adalayers.study import Arm, Design, Setting, Space, Study, Tuning, as_recorded, plan, trial_id
+from adalayers.study import Arm, Design, Setting, Space, Study, Tuning, plan, trial_id
 from adalayers.tuning.agenda import Agenda
 from adalayers.tuning.document import request_record
 from tests.helpers.made_data import made_data
@@ -570,29 +570,6 @@ def test_a_search_knows_the_rates_that_are_points_of_its_space(folder):
 
 
 # What a folder has
-
-
-def recorded(planned):
-    return [PlannedArm(arm.name, arm.role, arm.config.used(DATA.shape)) for arm in planned.arms]
-
-
-def test_a_name_in_a_folder_keeps_its_meaning_whatever_later_versions_plan():
-    """The folder has a mix at alpha 8 and its rate; the arm of that name is now another one."""
-    before, later = made_plan(), {"alpha": 8.0, "mix_lr": 0.5}
-    arms = [arm for arm in ARMS if arm.name != "alpha=8"] + [Arm("alpha=8", "core", later)]
-    planned = made_plan(study_with(arms=arms, tunings=lambda setting: [Tuning("alpha=8", later)]))
-    kept = as_recorded(planned, recorded(before), ["a note"], DATA.shape)
-    assert (planned.notes, kept.notes) == ([], ["a note"])
-    old, new = (next(arm for arm in made.arms if arm.name == "alpha=8") for made in (before, kept))
-    one, other = (trial_id(arm.config, DATA.shape, 1, DATA.provenance) for arm in (new, old))
-    assert one == other
-    assert kept.searches[0].base == new.config
-    assert as_recorded(before, recorded(before), ["a note"], DATA.shape) is before
-    # The last layer is recorded by its other name.
-    top = Arm("top", "single", {"mix": "single", "layer": DATA.shape.streams[0].layers})
-    planned = made_plan(study_with(arms=[Arm("mix", "mix", {}), top]))
-    assert recorded(planned)[1].config["mix"] == "last"
-    assert as_recorded(planned, recorded(planned), [], DATA.shape) is planned
 
 
 def test_a_scheduler_gets_no_last_evaluation_of_a_completed_trial_and_what_one_under_way_has_left(folder):
