@@ -110,7 +110,7 @@ class LayerMix(WeightedFusion, config=LayerMixConfig):
         self.alpha, self.cutoff = config.alpha, config.cutoff
         self.cutoff_active = config.cutoff_when == "always"
         scale = len(self.states) if config.entropy_scale == "as-released" else 1
-        self.entropy_weight = config.entropy_weight / scale
+        self.entropy_weight = config.entropy_weight / scale if self.mix == "learned" else 0.0
         self.eps, self.gelu_after = NORM_EPS if config.normalise else None, config.gelu_after_mix
         self.dropout = Dropout(config.projection_dropout)
         self.projections = nn.ModuleList(projections(self.states, shape.width, config.k))
@@ -152,9 +152,7 @@ class LayerMix(WeightedFusion, config=LayerMixConfig):
 
     def penalty(self) -> Float[Tensor, ""] | None:
         """Return lambda * H(p~); None where it is zero."""
-        if self.mix != "learned" or self.entropy_weight == 0:
-            return None
-        return self.entropy_weight * self.entropy()
+        return None if self.entropy_weight == 0 else self.entropy_weight * self.entropy()
 
     def diagnostics(self) -> dict[str, float]:
         """Return the mix weights p~ by state, `mix/weight_<state>`."""
@@ -210,7 +208,7 @@ class LayerMixes:
         learned = [member.mix == "learned" for member in members]
         self._any_learned, self._learned = any(learned), self._column(learned).bool()
         self._alpha = self._column(member.alpha for member in members)
-        lambdas = [member.entropy_weight * own for member, own in zip(members, learned, strict=True)]
+        lambdas = [member.entropy_weight for member in members]
         self._lambda = self._column(lambdas).squeeze(1) if any(lambdas) else None
         self._log_weights = self._fixed
         self._read = [i for i, weight in enumerate(self._fixed[0].tolist()) if weight > -math.inf]
@@ -267,10 +265,8 @@ class LayerMixes:
         """Return what the members' dropout multiplies each f_i by; None where nothing drops out."""
         if not batches.training or not self.dropouts():
             return None
-        ps, like = (
-            [each.dropout.p for each in self.members],
-            self._fixed.new_empty(1, tokens, self._first.width),
-        )
+        ps = [each.dropout.p for each in self.members]
+        like = self._fixed.new_empty(1, tokens, self._first.width)
         own = (batches.factors(self.dropouts()[i], ps, like).expand(len(ps), -1, -1) for i in live)
         return torch.stack([*own])
 
@@ -285,5 +281,4 @@ class LayerMixes:
 
     def named(self, weights: Float[Tensor, "members states"]) -> list[dict[str, float]]:
         """Return each member's `weights` as its `diagnostics`."""
-        every = zip(self.members, weights.tolist(), strict=True)
-        return [member.by_state("mix/weight_", own) for member, own in every]
+        return [self._first.by_state("mix/weight_", own) for own in weights.tolist()]

@@ -106,9 +106,7 @@ def _read_parts(folder: Folder) -> tuple[TrialConfig, Shape, dict[str, Any], dic
         LookupError, TypeError, RuntimeError: Likewise, from what reads or builds it.
     """
     with _reading(CONFIG):
-        document = folder.read_json(CONFIG)
-    if not isinstance(document, dict):
-        raise ValueError(f"{CONFIG} holds no object")
+        document = from_json(dict[str, Any], folder.read_json(CONFIG), "it")
     if document.pop("format", None) != PARTS_FORMAT:
         raise ValueError(
             f"{CONFIG} is not of format {PARTS_FORMAT}, but written by another version, which reads it"
