@@ -13,8 +13,7 @@ import importlib
 import math
 import types
 import typing
-from abc import ABC, abstractmethod
-from collections.abc import Collection, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, get_args
 
@@ -97,7 +96,7 @@ class AdapterConfig:
 
 
 @dataclass(frozen=True, kw_only=True)
-class TrialConfig(HeadConfig, AdapterConfig, ABC):
+class TrialConfig(HeadConfig, AdapterConfig):
     """Hyperparameters that all fusion methods share. Impossible values raise `BadInput`, which repeats them.
 
     Which data
@@ -139,8 +138,9 @@ class TrialConfig(HeadConfig, AdapterConfig, ABC):
         patience           plateau: evaluations in a row without a better score before training stops
         class_weights      none; balanced: inverse frequency in train; published: 0.0292 for O, 0.12 for the rest
 
-    A subclass sets `fusion`, the method's name, and says what it `uses`, `check`s and `build`s.
+    A subclass sets `fusion`, the method's name, and says what is `unused`, what it `check`s and its `width`.
 
+    method:       the fusion that it builds, which names this configuration (`Fusion`)
     tasks:        what the method has answers for: whole texts, single words, or both
     own_read_out: whether it gives logits itself, so that there is no head and nothing of one is used
     token_by_token: whether what it gives of a token follows from that token's states alone
@@ -148,6 +148,7 @@ class TrialConfig(HeadConfig, AdapterConfig, ABC):
     """
 
     fusion: ClassVar[str]
+    method: ClassVar[Callable[[Any, Shape], Any]]
     tasks: ClassVar[tuple[Head, ...]] = ("sequence", "token")
     own_read_out: ClassVar[bool] = False
     token_by_token: ClassVar[bool] = False
@@ -199,13 +200,13 @@ class TrialConfig(HeadConfig, AdapterConfig, ABC):
         if not holds:
             raise BadInput(f"wanted {name} to be {wanted}, got {name}={getattr(self, name)}; change {name}")
 
-    @abstractmethod
     def width(self, shape: Shape) -> int:
-        """Return the width of what the fusion gives."""
+        """Return the width of what the fusion gives; methods that give no logits say theirs."""
+        return shape.n_outputs
 
-    @abstractmethod
     def build(self, shape: Shape) -> Fusion:
         """Return the fusion, its parameters drawn from torch's global stream."""
+        return self.method(self, shape)
 
     def unused(self, shape: Shape) -> set[str]:
         """Return the names of hyperparameters that change nothing here; methods add theirs."""
@@ -330,6 +331,19 @@ class TrialConfig(HeadConfig, AdapterConfig, ABC):
 
 
 _CONFIGS: dict[str, type[TrialConfig]] = {}
+
+
+@dataclass(frozen=True, kw_only=True)
+class WidthConfig(TrialConfig):
+    """What methods have in common that give vectors of a width of their own.
+
+    k  that width
+    """
+
+    k: int = bounded(64, least=1, most=MAX_WIDTH)
+
+    def width(self, shape: Shape) -> int:
+        return self.k
 
 
 def config_class(fusion: Value) -> type[TrialConfig]:

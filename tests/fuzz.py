@@ -46,8 +46,8 @@ from adalayers.deploy.model_card import model_card
 from adalayers.deploy.predictor import Predictor
 from adalayers.deploy.task import TrainedTask
 from adalayers.errors import BadInput
-from adalayers.models.factory import build_model
 from adalayers.models.saved import CONFIG, WEIGHTS, save
+from adalayers.models.trainable_base.model import build_model
 from adalayers.provenance import Provenance
 from adalayers.request import DataRequest, StudyRequest
 from adalayers.results.files import BEST, TRIALS, read_trials

@@ -30,11 +30,8 @@ class ConcatConfig(ProjectedConfig):
     def _pooling(self) -> Pooling | None:
         return self._linear_pooling(linear=True)
 
-    def build(self, shape: Shape) -> Concat:
-        return Concat(self, shape)
 
-
-class Concat(Fusion):
+class Concat(Fusion, config=ConcatConfig):
     """h = sum_n W_n z_n of hidden states z_n in R^K, with W_n in R^{width x K}: one linear layer over all of them, end
     to end, without bias (equation 2). Its start is that layer's too, so that h is of one size however many there are.
 
@@ -42,7 +39,7 @@ class Concat(Fusion):
     """
 
     def __init__(self, config: ConcatConfig, shape: Shape):
-        super().__init__(config.states(shape), config.width(shape))
+        super().__init__(config, shape)
         self.maps = nn.ModuleList(projections(self.states, shape.width, self.width))
         with torch.no_grad():
             for parameter in self.maps.parameters():

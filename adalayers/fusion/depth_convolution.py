@@ -25,9 +25,6 @@ class DepthConvolutionConfig(ProjectedConfig):
     fusion: ClassVar[str] = "depth-convolution"
     token_by_token: ClassVar[bool] = True
 
-    def build(self, shape: Shape) -> DepthConvolution:
-        return DepthConvolution(self, shape)
-
 
 def depths(layers: int) -> list[int]:
     """Return how many places along depth there are after each convolution: floor(log_3 l) of them, at least one."""
@@ -38,7 +35,7 @@ def depths(layers: int) -> list[int]:
     return counts
 
 
-class DepthConvolution(Fusion):
+class DepthConvolution(Fusion, config=DepthConvolutionConfig):
     """Convolutions over the l hidden states x_i of a token, as they are or projected (`Projected`), side by side:
 
         y^0_i = x_i;  y^c_j = relu(b^c + sum_{d=-2..2} W^c_d y^{c-1}_{3 j + d}), zeros beyond the ends, j = 0..
@@ -53,7 +50,7 @@ class DepthConvolution(Fusion):
     """
 
     def __init__(self, config: DepthConvolutionConfig, shape: Shape):
-        super().__init__(config.states(shape), config.width(shape))
+        super().__init__(config, shape)
         self.projected = Projected(self.states, shape.width, config.projected_to)
         counts = depths(len(self.states))
         channels = [self.width] * (len(counts) - 1) + [-(-self.width // counts[-1])]

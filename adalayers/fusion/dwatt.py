@@ -47,9 +47,6 @@ class DWAttConfig(ProjectedConfig):
     def _pooling(self) -> Pooling | None:
         return "mean" if self.attends == "texts" else super()._pooling()
 
-    def build(self, shape: Shape) -> DWAtt:
-        return DWAtt(self, shape)
-
 
 class Bottleneck(nn.Module):
     """f(x) = W LN(gelu(U x)): U to half the width, W back, both without bias (equation 6, table 4)."""
@@ -65,7 +62,7 @@ class Bottleneck(nn.Module):
         return self.up(self.norm(functional.gelu(self.down(x))))
 
 
-class DWAtt(Fusion):
+class DWAtt(Fusion, config=DWAttConfig):
     """Attention over layers n, of a token's hidden states z_n as they are or projected (`Projected`):
 
         k_n = W^K p_n                   p_n ~ N(0, 1) in R^24, drawn once, not trained
@@ -80,16 +77,13 @@ class DWAtt(Fusion):
     Where it is the deepest, the deepest that is left takes its place as z_L.
     """
 
-    gives: Literal["tokens", "sequence", "logits"]
-
     def __init__(self, config: DWAttConfig, shape: Shape):
-        super().__init__(config.states(shape), config.width(shape))
-        self.gives = "sequence" if config.attends == "texts" else "tokens"
+        super().__init__(config, shape)
+        self.of_texts = config.attends == "texts"
         self.projected = Projected(self.states, shape.width, config.projected_to)
-        self.embeddings: Tensor
         made = starts((state.key for state in self.states), self._start)
         embeddings, values = zip(*made, strict=True)
-        self.register_buffer("embeddings", torch.stack(embeddings))
+        self.embeddings = nn.Buffer(torch.stack(embeddings))
         self.values = nn.ModuleList(values)
         self.query = Bottleneck(self.width)
         self.keys = nn.Linear(KEY_LATENT, self.width, bias=False)
@@ -102,8 +96,7 @@ class DWAtt(Fusion):
         """Return h, float32."""
         values = []
         for state in live:
-            hidden = states[state]
-            hidden = hidden if self.gives == "tokens" else sequence_means(hidden.float(), lengths)
+            hidden = sequence_means(states[state].float(), lengths) if self.of_texts else states[state]
             read = self.projected(state, hidden)  # at last z_L
             values.append(self.values[self.states.index(state)](read))
         query = 1 + functional.elu(read + self.query(read))

@@ -55,9 +55,6 @@ class ExtraLayersConfig(ProjectedConfig):
         divides = self.own_width or self.k % self.heads == 0
         self.require("heads", divides, f"a divisor of the layers' width, {self.k}")
 
-    def build(self, shape: Shape) -> ExtraLayers:
-        return ExtraLayers(self, shape)
-
 
 def own_heads(width: int) -> int:
     """Return how many attention heads go with a width: of width 64 each, or the next wider that divides it."""
@@ -85,11 +82,11 @@ class PostNormLayer(nn.Module):
         return self.norm2(x + self.dropout(self.narrow(functional.gelu(self.widen(x)))))
 
 
-class ExtraLayers(Fusion):
+class ExtraLayers(Fusion, config=ExtraLayersConfig):
     """Post-norm transformer encoder layers over the last hidden state, as it is or projected (`Projected`)."""
 
     def __init__(self, config: ExtraLayersConfig, shape: Shape):
-        super().__init__(config.states(shape)[-1:], config.width(shape))
+        super().__init__(config, shape, config.states(shape)[-1:])
         heads, layers = config.heads, config.n_layers(shape)
         if config.own_width:
             heads = own_heads(shape.width)

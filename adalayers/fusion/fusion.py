@@ -6,13 +6,14 @@ from abc import ABC, abstractmethod
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any
 
 import torch
 from jaxtyping import Float
 from torch import Tensor, nn
 
-from adalayers.states import State
+from adalayers.config import TrialConfig
+from adalayers.states import Shape, State
 from adalayers.tensors.ragged import Lengths
 
 if TYPE_CHECKING:  # a room above makes them
@@ -51,48 +52,48 @@ class Term:
 class Fusion(nn.Module, ABC):
     """What a method must say of itself. Only `fuse` has no default.
 
+    `class Mean(Fusion, config=MeanConfig)` is what a `MeanConfig` builds.
+
     One is made without a look at the numbers in its tensors, so that it can be made on torch's meta device: by that
     `load` compares saved tensors before it takes memory for any.
 
     Args:
-        states: The hidden states it may read, in order.
-        width:  Of what it gives.
+        config: The trial's.
+        shape:  What it needs to know of backbone and task.
+        states: The hidden states it may read, in order; None: all that the trial's configuration chooses.
 
     Attributes:
-        gives: tokens: [tokens, width], which a head reads; sequence: [batch, width], already pooled; logits: [batch,
-               labels] or [tokens, labels], from a read-out of its own
-        of_texts: whether logits are of a text, else of a token
-        undecayed: names of parameters without weight decay, which have the rate `mix_lr` where it is not None
+        width: Of what it gives: of vectors that a head reads, or of logits where it has a read-out of its own.
+        of_texts: Whether it gives [batch, width], a row of each text, else [tokens, width].
+        undecayed: Names of parameters without weight decay, which have the rate `mix_lr` where it is not None
     """
 
-    gives: Literal["tokens", "sequence", "logits"] = "tokens"
     of_texts: bool = False
     undecayed: tuple[str, ...] = ()
 
-    def __init__(self, states: Sequence[State], width: int):
+    def __init_subclass__(cls, config: type[TrialConfig] | None = None) -> None:
+        super().__init_subclass__()
+        if config is not None:
+            config.method = cls
+
+    def __init__(self, config: TrialConfig, shape: Shape, states: Sequence[State] | None = None):
         super().__init__()
-        self.states, self.width = tuple(states), width
-        self.mix_lr: float | None = None
+        self.states, self.width = tuple(states or config.states(shape)), config.width(shape)
+        self.mix_lr: float | None = getattr(config, "mix_lr", None)
         self._dropped: frozenset[State] = frozenset()
         self._renormalise = True
 
     def forward(self, states: States, lengths: Lengths) -> Float[Tensor, ...]:
-        """Return what `gives` says, float32.
+        """Return [tokens, width], or of texts [batch, width], float32.
 
         Args:
             states:  Hidden states of real tokens, sequences end to end; those that are not live may be absent.
             lengths: Tokens of each sequence.
 
         Raises:
-            ValueError: A live state is missing, or one is given that the fusion does not read.
+            KeyError: A live state is missing.
         """
         live = self.live()
-        missing, unknown = set(live) - set(states), set(states) - set(self.states)
-        if missing or unknown:
-            raise ValueError(
-                f"wanted the hidden states {sorted(live)}, got {sorted(states)}: "
-                f"missing {sorted(missing)}, unknown {sorted(unknown)}"
-            )
         return self.fuse(states, lengths, live) if live else self.fuse_nothing(lengths)
 
     @abstractmethod
@@ -102,7 +103,7 @@ class Fusion(nn.Module, ABC):
     def fuse_nothing(self, lengths: Lengths) -> Float[Tensor, ...]:
         """Return what `forward` does where all hidden states were taken away."""
         device = next((tensor.device for tensor in (*self.parameters(), *self.buffers())), None)
-        rows = len(lengths) if self.gives == "sequence" or self.of_texts else int(lengths.sum())
+        rows = len(lengths) if self.of_texts else int(lengths.sum())
         return torch.zeros(rows, self.width, device=device)
 
     def live(self) -> list[State]:
@@ -145,12 +146,15 @@ class Fusion(nn.Module, ABC):
     def kept_at_use(self, inner: int) -> int:
         """Return how many numbers a token must keep at use until the last hidden state is there.
 
-        A fusion that is a sum keeps that, added up while the base model runs (thesis 5.3); any other keeps all hidden
-        states that it reads, unless the method says otherwise.
+        A fusion that is a sum keeps that, added up while the base model runs (thesis 5.3); of texts a token adds to
+        its text's means and is done with; any other keeps all hidden states that it reads, unless the method says
+        otherwise.
 
         Args:
             inner: K, the width of the hidden states.
         """
+        if self.of_texts:
+            return 0
         return self.width if self.terms() is not None else len(self.live()) * inner
 
     def by_state(self, prefix: str, values: Iterable[float]) -> dict[str, float]:
@@ -191,12 +195,7 @@ class Fusion(nn.Module, ABC):
 
         Args:
             renormalise: Whether the weights of the rest then sum to what all summed to.
-
-        Raises:
-            ValueError: States that the fusion does not read.
         """
-        if beyond := set(states) - set(self.states):
-            raise ValueError(f"wanted some of the hidden states {self.states}, got {sorted(beyond)}")
         before = self._dropped, self._renormalise
         self._dropped, self._renormalise = frozenset(states), renormalise
         try:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import ClassVar, Literal
+from typing import ClassVar
 
 import torch
 from jaxtyping import Bool, Float
@@ -13,6 +13,7 @@ from torch.nn import functional
 
 from adalayers.config import TrialConfig, bounded
 from adalayers.fusion.fusion import Fusion, Lengths, States
+from adalayers.fusion.projections import start_seed
 from adalayers.states import Head, Pooling, Shape, State
 from adalayers.tensors.ragged import sequence_means
 from adalayers.tensors.seeds import drawing
@@ -33,17 +34,11 @@ class Head2ToeConfig(TrialConfig):
     lasso: float = bounded(1e-4, least=0)
     fraction: float = bounded(0.1, above=0, most=1)
 
-    def width(self, shape: Shape) -> int:
-        return shape.n_outputs
-
     def _pooling(self) -> Pooling | None:
         return "mean"
 
-    def build(self, shape: Shape) -> Head2Toe:
-        return Head2Toe(self, shape)
 
-
-class Head2Toe(Fusion):
+class Head2Toe(Fusion, config=Head2ToeConfig):
     """A linear probe on h_all, the features of l layers side by side (thesis section 3.3):
 
         a_i   = the mean of Z_i over a sequence's real tokens, scaled to unit norm     in R^K
@@ -59,17 +54,15 @@ class Head2Toe(Fusion):
     The probe keeps its shape: rows of dropped features are 0, get no gradient, and count as no parameters.
     """
 
-    gives: Literal["tokens", "sequence", "logits"] = "logits"
-    kept: Tensor
-    selected: Tensor
+    of_texts = True
 
     def __init__(self, config: Head2ToeConfig, shape: Shape):
-        super().__init__(config.states(shape), shape.n_outputs)
+        super().__init__(config, shape)
         self.lasso, self.fraction, inner = config.lasso, config.fraction, shape.width
-        self._seed = int(torch.randint(1 << 31, (), device="cpu"))
+        self._seed = start_seed()
         self.probe = nn.Linear(len(self.states) * inner, shape.n_outputs)
-        self.register_buffer("kept", torch.ones(len(self.states), inner, dtype=torch.bool))
-        self.register_buffer("selected", torch.tensor(False))
+        self.kept = nn.Buffer(torch.ones(len(self.states), inner, dtype=torch.bool))
+        self.selected = nn.Buffer(torch.tensor(False))
         self._second, self._counts = False, [inner] * len(self.states)
         self._start("first")
         self.register_load_state_dict_post_hook(Head2Toe._note)
@@ -90,31 +83,24 @@ class Head2Toe(Fusion):
 
     def live(self) -> list[State]:
         """Return the hidden states with a kept feature, in order."""
-        return [
-            state
-            for state, count in zip(self.states, self._counts, strict=True)
-            if count > 0 and state not in self._dropped
-        ]
+        counts = dict(zip(self.states, self._counts, strict=True))
+        return [state for state in super().live() if counts[state]]
 
     def fuse(self, states: States, lengths: Lengths, live: list[State]) -> Float[Tensor, "batch labels"]:
         """Return the probe's scores of each sequence, float32. Features of states that are not there are 0."""
-        positions = [self.states.index(state) for state in live]
-        features = []
+        positions, features = [self.states.index(state) for state in live], []
         # One at a time: a mean is all that is kept of it.
         for state, position in zip(live, positions, strict=True):
             mean = sequence_means(states[state].float(), lengths)
             features.append(functional.normalize(mean * self.kept[position], dim=1))
-        with torch.autocast(features[0].device.type, enabled=False):
-            return functional.linear(torch.cat(features, dim=1), self._rows(positions), self.probe.bias)
+        rows = self.probe.weight
+        if len(live) < len(self.states):
+            rows = rows.unflatten(1, self.kept.shape)[:, positions].flatten(1)
+        with torch.autocast(rows.device.type, enabled=False):
+            return functional.linear(torch.cat(features, dim=1), rows, self.probe.bias)
 
     def fuse_nothing(self, lengths: Lengths) -> Float[Tensor, "batch labels"]:
         return self.probe.bias.expand(len(lengths), -1)
-
-    def _rows(self, positions: list[int]) -> Float[Tensor, "labels features"]:
-        """Return the transpose of the rows of W_all that belong to these layers."""
-        if len(positions) == len(self.states):
-            return self.probe.weight
-        return self.probe.weight.unflatten(1, self.kept.shape)[:, positions].flatten(1)
 
     def importance(self) -> Float[Tensor, "states K"]:
         """Return ||W_all[j, :]||_2 of each feature, by layer."""
@@ -153,13 +139,6 @@ class Head2Toe(Fusion):
     def unused_parameters(self) -> int:
         """Return the parameters of dropped features."""
         return (self.kept.numel() - sum(self._counts)) * self.width
-
-    def kept_at_use(self, inner: int) -> int:
-        """Return 0: a token adds to its sequence's mean and is done with.
-
-        A sequence needs one such mean at a time, K numbers, and its scores so far.
-        """
-        return 0
 
 
 def most_important(importance: Float[Tensor, "states K"], fraction: float) -> Bool[Tensor, "states K"]:

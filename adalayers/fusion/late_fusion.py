@@ -28,17 +28,11 @@ class LateFusionConfig(TrialConfig):
 
     ensemble: Literal["learned", "uniform"] = "learned"
 
-    def width(self, shape: Shape) -> int:
-        return shape.n_outputs
-
     def _pooling(self) -> Pooling | None:
         return "mean"
 
-    def build(self, shape: Shape) -> LateFusion:
-        return LateFusion(self, shape)
 
-
-class LateFusion(Fusion):
+class LateFusion(Fusion, config=LateFusionConfig):
     """An ensemble of a probe per hidden state, i = 1..l:
 
         o_i = W_i x_i + b_i                    W_i in R^{labels x K}; x_i: the mean of Z_i over a text, or a word of it
@@ -50,11 +44,10 @@ class LateFusion(Fusion):
     scores became classes, words and numbers. Neither w nor b_i has weight decay.
     """
 
-    gives: Literal["tokens", "sequence", "logits"] = "logits"
     undecayed = ("biases", "w")
 
     def __init__(self, config: LateFusionConfig, shape: Shape):
-        super().__init__(config.states(shape), shape.n_outputs)
+        super().__init__(config, shape)
         self.of_texts = not shape.per_token
         self.probes = nn.ModuleList(projections(self.states, shape.width, shape.n_outputs))
         self.biases = nn.Parameter(torch.zeros(len(self.states), shape.n_outputs))

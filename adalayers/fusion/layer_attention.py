@@ -39,11 +39,8 @@ class LayerAttentionConfig(ProjectedConfig):
     def _pooling(self) -> Pooling | None:
         return None if self.keys == "texts" else super()._pooling()
 
-    def build(self, shape: Shape) -> LayerAttention:
-        return LayerAttention(self, shape)
 
-
-class LayerAttention(Fusion):
+class LayerAttention(Fusion, config=LayerAttentionConfig):
     """The mix of a token's hidden states x_i, i = 1..l, as they are or projected (`Projected`):
 
         a_i = softmax_i(w . RMSNorm(key_i))    w in R^width, initialised to zeros; RMSNorm without scale
@@ -59,15 +56,13 @@ class LayerAttention(Fusion):
     undecayed = ("w",)
 
     def __init__(self, config: LayerAttentionConfig, shape: Shape):
-        super().__init__(config.states(shape), config.width(shape))
+        super().__init__(config, shape)
         self.projected = Projected(self.states, shape.width, config.projected_to)
-        self.keys, self.mix_lr = config.keys, config.mix_lr
+        self.keys = config.keys
         self.w = nn.Parameter(torch.zeros(self.width))
-        self.static: Tensor | None
-        drawn = None
-        if self.keys == "static":
-            drawn = torch.stack(starts((state.key for state in self.states), lambda: torch.randn(self.width)))
-        self.register_buffer("static", drawn)
+        names = [state.key for state in self.states] if self.keys == "static" else []
+        drawn = starts(names, lambda: torch.randn(self.width))
+        self.static = nn.Buffer(torch.stack(drawn)) if drawn else None
 
     def fuse(self, states: States, lengths: Lengths, live: list[State]) -> Float[Tensor, "tokens width"]:
         """Return F, float32."""

@@ -12,16 +12,16 @@ from jaxtyping import Float
 from torch import Tensor, nn
 
 from adalayers.config import bounded
-from adalayers.fusion.fusion import Lengths, States
-from adalayers.fusion.text_vectors import LayersConfig, LayerVectors, TextVector, pooled_layers
+from adalayers.fusion.fusion import Fusion, Lengths, States
+from adalayers.fusion.layer_set import LayerSetConfig, LayerVectors
 from adalayers.states import Shape, State
 
 Graph = Literal["cayley", "full"]
 
 
 @dataclass(frozen=True, kw_only=True)
-class LayerGraphConfig(LayersConfig):
-    """Hyperparameters of layers as a graph, next to those of `LayersConfig`.
+class LayerGraphConfig(LayerSetConfig):
+    """Hyperparameters of layers as a graph, next to those of layers as a set.
 
     graph   cayley: of SL(2, Z_n) with the smallest n whose graph has a place for every layer; full: all to all
     rounds  how often messages are passed; published: 1 or 2
@@ -31,9 +31,6 @@ class LayerGraphConfig(LayersConfig):
 
     graph: Graph = "cayley"
     rounds: int = bounded(2, least=1, most=16)
-
-    def build(self, shape: Shape) -> LayerGraph:
-        return LayerGraph(self, shape)
 
 
 def cayley_graph(n: int) -> Float[np.ndarray, "places places"]:
@@ -65,7 +62,7 @@ def neighbours(graph: Graph, layers: int) -> Float[np.ndarray, "places places"]:
     return next(made for n in itertools.count(2) if len(made := cayley_graph(n)) >= layers)
 
 
-class LayerGraph(TextVector):
+class LayerGraph(Fusion, config=LayerGraphConfig):
     """The paper's FC-Encoder and Cayley-Encoder: a graph isomorphism network whose nodes are layers.
 
         h_i = relu(W mean_t(Z_i) + b)                                      W in R^{k x K}, one for all layers
@@ -79,15 +76,14 @@ class LayerGraph(TextVector):
     The place of a layer that `without` takes away is one beyond the layers.
     """
 
-    graph: Tensor
+    of_texts = True
     undecayed = ("eps",)
 
     def __init__(self, config: LayerGraphConfig, shape: Shape):
-        super().__init__(config.states(shape), config.k)
-        self.layers, self.pooling = LayerVectors(shape.width, config), config.layer_pooling
-        self.register_buffer(
-            "graph", torch.tensor(neighbours(config.graph, len(self.states))), persistent=False
-        )
+        super().__init__(config, shape)
+        self.layers = LayerVectors(shape.width, config)
+        graph = torch.tensor(neighbours(config.graph, len(self.states)))
+        self.graph = nn.Buffer(graph, persistent=False)
         self.eps = nn.Parameter(torch.zeros(config.rounds))
         self.rounds = nn.ModuleList(nn.Linear(config.k, config.k) for _ in range(config.rounds))
         self.norms = nn.ModuleList(nn.LayerNorm(config.k) for _ in range(config.rounds))
@@ -100,7 +96,7 @@ class LayerGraph(TextVector):
         nodes = empty.expand(len(vectors), len(self.graph), -1).index_copy(1, places, vectors)
         for eps, linear, norm in zip(self.eps, self.rounds, self.norms, strict=True):
             nodes = norm(self.layers.act(linear((1 + eps) * nodes + self.graph @ nodes)))
-        return pooled_layers(nodes.index_select(1, places), self.pooling)
+        return self.layers.pooled(nodes.index_select(1, places))
 
     @torch.no_grad()
     def diagnostics(self) -> dict[str, float]:

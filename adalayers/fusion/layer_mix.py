@@ -12,7 +12,7 @@ from jaxtyping import Float
 from torch import Tensor, nn
 from torch.nn import functional
 
-from adalayers.config import MAX_WIDTH, bounded
+from adalayers.config import WidthConfig, bounded
 from adalayers.fusion.fusion import Lengths, States, Term
 from adalayers.fusion.projections import NORM_EPS, projections
 from adalayers.fusion.weighted import WeightedConfig, WeightedFusion
@@ -29,7 +29,7 @@ _LEARNED_ALONE = ("alpha", "entropy_weight", "entropy_scale", "cutoff", "cutoff_
 
 
 @dataclass(frozen=True, kw_only=True)
-class LayerMixConfig(WeightedConfig):
+class LayerMixConfig(WeightedConfig, WidthConfig):
     """Hyperparameters of the layer mix, next to those of every method and of `WeightedConfig`.
 
     mix                 learned: softmax(alpha * p)
@@ -55,14 +55,10 @@ class LayerMixConfig(WeightedConfig):
     cutoff: float = bounded(0.0, least=0, below=1)
     cutoff_when: Literal["always", "after-training"] = "always"
     train_projections: bool = True
-    k: int = bounded(64, least=1, most=MAX_WIDTH)
     normalise: bool = True
     projection_dropout: float = bounded(0.0, least=0, below=1)
     gelu_after_mix: bool = False
     mix_lr: float | None = bounded(None, above=0)
-
-    def width(self, shape: Shape) -> int:
-        return self.k
 
     def unused(self, shape: Shape) -> set[str]:
         learned_alone = set() if self.mix == "learned" else set(_LEARNED_ALONE)
@@ -80,9 +76,6 @@ class LayerMixConfig(WeightedConfig):
     def _pooling(self) -> Pooling | None:
         return super()._pooling() if self.projection_dropout == 0 else None
 
-    def build(self, shape: Shape) -> LayerMix:
-        return LayerMix(self, shape)
-
 
 def log_mix(logits: Float[Tensor, "*members states"], cutoff: Tensor | float | None) -> Tensor:
     """Return log p~ of mix logits, -inf where a weight is at or below the cutoff; None cuts nothing."""
@@ -99,7 +92,7 @@ def entropies(logs: Float[Tensor, "*members states"]) -> Float[Tensor, "*members
     return -(logs.exp() * logs.masked_fill(logs.isneginf(), 0.0)).sum(dim=-1)
 
 
-class LayerMix(WeightedFusion):
+class LayerMix(WeightedFusion, config=LayerMixConfig):
     """The mix of frozen hidden states Z_i in R^{tokens x K}, i = 1..l:
 
         f_i = N(gelu(Z_i) W_i^T)     W_i in R^{k x K}; N normalises the last dimension, no scale, no shift
@@ -114,10 +107,10 @@ class LayerMix(WeightedFusion):
 
     def __init__(self, config: LayerMixConfig, shape: Shape):
         super().__init__(config, shape)
-        self.alpha, self.cutoff, self.mix_lr = config.alpha, config.cutoff, config.mix_lr
+        self.alpha, self.cutoff = config.alpha, config.cutoff
         self.cutoff_active = config.cutoff_when == "always"
         scale = len(self.states) if config.entropy_scale == "as-released" else 1
-        self.entropy_weight = config.entropy_weight / scale
+        self.entropy_weight = config.entropy_weight / scale if self.mix == "learned" else 0.0
         self.eps, self.gelu_after = NORM_EPS if config.normalise else None, config.gelu_after_mix
         self.dropout = Dropout(config.projection_dropout)
         self.projections = nn.ModuleList(projections(self.states, shape.width, config.k))
@@ -126,7 +119,7 @@ class LayerMix(WeightedFusion):
             self.p = nn.Parameter(torch.ones(len(self.states)))
 
     @property
-    def cuts(self) -> bool:
+    def cuts(self) -> bool:  # type: ignore[override]
         """Whether weights at or below the cutoff are cut now."""
         return self.mix == "learned" and self.cutoff > 0 and self.cutoff_active
 
@@ -140,13 +133,6 @@ class LayerMix(WeightedFusion):
         """Return p~, cut and renormalised."""
         return self.log_weights().exp()
 
-    def live(self) -> list[State]:
-        """Return the hidden states that the next `forward` needs, in order."""
-        if not self.cuts:
-            return super().live()
-        weights = self.weights().tolist()
-        return [state for state, weight in zip(self.states, weights, strict=True) if weight > 0]
-
     def entropy(self) -> Float[Tensor, ""]:
         """Return H(p~) = -sum p~ log p~ in nats, with 0 log 0 = 0."""
         return entropies(self.log_weights())
@@ -154,22 +140,19 @@ class LayerMix(WeightedFusion):
     def fuse(self, states: States, lengths: Lengths, live: list[State]) -> Float[Tensor, "tokens k"]:
         """Return F, float32."""
         positions = [self.states.index(state) for state in live]
-        weights = self.weights()
+        weights, every = self.weights(), self.matrices()
         if len(live) < len(self.states):
             weights = weights[positions]
-        matrices = torch.stack([_matrix(self, position) for position in positions])
+        matrices = torch.stack([every[position] for position in positions])
         activated = ACTIVATIONS.activated(len(live), (states[state] for state in live), weights.dtype)
         ones = weights.new_ones(len(live), 1, activated.shape[1], self.width)
         masks = self.dropout(ones) if self.dropout.drops else None
         one = weights[:, None], matrices[:, None], activated[:, None]
-        mixed = mix_of_members(*one, [1], self.eps, masks).squeeze(1)
-        return functional.gelu(mixed) if self.gelu_after else mixed
+        return self.whole(mix_of_members(*one, [1], self.eps, masks).squeeze(1))
 
     def penalty(self) -> Float[Tensor, ""] | None:
         """Return lambda * H(p~); None where it is zero."""
-        if self.mix != "learned" or self.entropy_weight == 0:
-            return None
-        return self.entropy_weight * self.entropy()
+        return None if self.entropy_weight == 0 else self.entropy_weight * self.entropy()
 
     def diagnostics(self) -> dict[str, float]:
         """Return the mix weights p~ by state, `mix/weight_<state>`."""
@@ -182,19 +165,14 @@ class LayerMix(WeightedFusion):
 
     def weights_at_use(self) -> int:
         """Return the weights of the live projections, and one mix weight each."""
-        live = [self.projections[self.states.index(state)] for state in self.live()]
-        return sum(parameter.numel() + 1 for projection in live for parameter in projection.parameters())
+        return len(self.live()) * (self.matrices()[0].numel() + 1)
 
     @torch.no_grad()
     def terms(self) -> dict[State, Term]:
         """Return p~_i N(gelu(Z_i) W_i^T) by live hidden state."""
         live = set(self.live())
-        parts = zip(self.states, self.weights().tolist(), self.projections, strict=True)
-        return {
-            state: Term(weight, projection.weight, gelu=True, eps=self.eps)  # type: ignore[arg-type]
-            for state, weight, projection in parts
-            if state in live
-        }
+        parts = zip(self.states, self.weights().tolist(), self.matrices(), strict=True)
+        return {state: Term(p, w, gelu=True, eps=self.eps) for state, p, w in parts if state in live}
 
     def whole(self, total: Float[Tensor, "... width"]) -> Float[Tensor, "... width"]:
         """Return F of the sum: the sum itself, or its gelu."""
@@ -204,7 +182,7 @@ class LayerMix(WeightedFusion):
         """Return `LayerMixes`, and what must be the same of mixes that it computes as one."""
         if self._dropped:
             return None
-        trained = self.projections[0].weight.requires_grad
+        trained = self.matrices()[0].requires_grad
         read = self.states if self.mix == "learned" else tuple(self.live())
         return LayerMixes, self.states, read, self.width, self.eps, self.gelu_after, trained
 
@@ -221,18 +199,16 @@ class LayerMixes:
     """
 
     def __init__(self, members: Sequence[LayerMix]):
-        first = members[0]
-        self.states, self.width, self.members = first.states, first.width, tuple(members)
-        self.eps, self.gelu_after = first.eps, first.gelu_after
+        self.members, self._first, matrices = members, members[0], [each.matrices() for each in members]
+        self.states, self._shape = self._first.states, matrices[0][0].shape
         self._frozen: Tensor | None = None
-        if not _matrix(first, 0).requires_grad:
-            every = [[_matrix(member, i).detach() for member in members] for i in range(len(self.states))]
-            self._frozen = torch.stack([torch.stack(own) for own in every])
-        self._fixed = torch.stack([member.fixed_weights for member in members]).to(_matrix(first, 0)).log()
+        if not matrices[0][0].requires_grad:
+            self._frozen = torch.stack([torch.stack(own) for own in zip(*matrices, strict=True)]).detach()
+        self._fixed = torch.stack([each.fixed_weights for each in members]).to(matrices[0][0]).log()
         learned = [member.mix == "learned" for member in members]
         self._any_learned, self._learned = any(learned), self._column(learned).bool()
         self._alpha = self._column(member.alpha for member in members)
-        lambdas = [member.entropy_weight * own for member, own in zip(members, learned, strict=True)]
+        lambdas = [member.entropy_weight for member in members]
         self._lambda = self._column(lambdas).squeeze(1) if any(lambdas) else None
         self._log_weights = self._fixed
         self._read = [i for i, weight in enumerate(self._fixed[0].tolist()) if weight > -math.inf]
@@ -255,19 +231,20 @@ class LayerMixes:
     @torch.no_grad()
     def weights(self, parameters: Sequence[Tensor]) -> Float[Tensor, "members states"]:
         """Return p~ of each member."""
-        return self.log_weights(parameters[-1].squeeze(1) if self._any_learned else None).exp()
+        return self.log_weights(parameters).exp()
 
-    def log_weights(self, p: Float[Tensor, "members states"] | None) -> Float[Tensor, "members states"]:
+    def log_weights(self, parameters: Sequence[Tensor]) -> Float[Tensor, "members states"]:
         """Return log p~ of each member, -inf where a weight is cut."""
-        # The weights of the others are fixed, and their logits are these weights' logarithms.
-        logits = self._fixed if p is None else torch.where(self._learned, self._alpha * p, self._fixed)
+        logits = self._fixed  # of fixed weights their logarithms are logits
+        if self._any_learned:
+            logits = torch.where(self._learned, self._alpha * parameters[-1].squeeze(1), logits)
         return log_mix(logits, self._cutoff if max(self._cutoffs) >= 0 else None)
 
     def mixed(self, parameters: Sequence[Tensor], batches: Batches) -> Float[Tensor, "tokens members k"]:
         """Return F of each member, float32."""
-        shape = (len(self.members), len(self.states), *_matrix(self.members[0], 0).shape)
+        shape = (len(self.members), len(self.states), *self._shape)
         matrices = parameters[0].view(shape).transpose(0, 1) if self._frozen is None else self._frozen
-        self._log_weights = self.log_weights(parameters[-1].squeeze(1) if self._any_learned else None)
+        self._log_weights = self.log_weights(parameters)
         weights, live = self._log_weights.exp().T, self._read
         if max(self._cutoffs) >= 0 and not ragged.on_gpu(weights.device):  # there it would be waited for
             live = [i for i, own in enumerate(weights.tolist()) if max(own) > 0]
@@ -279,8 +256,8 @@ class LayerMixes:
                 torch.stack([each[i] for i in live]) for each in (weights, matrices.unbind())
             )
         masks = self._masks(live, batches, activated.shape[2])
-        total = mix_of_members(weights, matrices, activated, batches.members, self.eps, masks)
-        return functional.gelu(total) if self.gelu_after else total
+        total = mix_of_members(weights, matrices, activated, batches.members, self._first.eps, masks)
+        return self._first.whole(total)
 
     def _masks(
         self, live: Sequence[int], batches: Batches, tokens: int
@@ -288,7 +265,8 @@ class LayerMixes:
         """Return what the members' dropout multiplies each f_i by; None where nothing drops out."""
         if not batches.training or not self.dropouts():
             return None
-        ps, like = [each.dropout.p for each in self.members], self._fixed.new_empty(1, tokens, self.width)
+        ps = [each.dropout.p for each in self.members]
+        like = self._fixed.new_empty(1, tokens, self._first.width)
         own = (batches.factors(self.dropouts()[i], ps, like).expand(len(ps), -1, -1) for i in live)
         return torch.stack([*own])
 
@@ -303,11 +281,4 @@ class LayerMixes:
 
     def named(self, weights: Float[Tensor, "members states"]) -> list[dict[str, float]]:
         """Return each member's `weights` as its `diagnostics`."""
-        every = zip(self.members, weights.tolist(), strict=True)
-        return [member.by_state("mix/weight_", own) for member, own in every]
-
-
-def _matrix(member: LayerMix, i: int) -> nn.Parameter:
-    weight = member.projections[i].weight
-    assert isinstance(weight, nn.Parameter)
-    return weight
+        return [self._first.by_state("mix/weight_", own) for own in weights.tolist()]

@@ -11,7 +11,7 @@ from jaxtyping import Float
 from torch import Tensor, nn
 from torch.nn import functional
 
-from adalayers.config import MAX_WIDTH, TrialConfig, bounded
+from adalayers.config import WidthConfig
 from adalayers.fusion.fusion import Term
 from adalayers.states import Shape, State
 from adalayers.tensors.seeds import drawing
@@ -51,14 +51,13 @@ def projected_term(project: nn.Linear, weight: float) -> Term:
 
 
 @dataclass(frozen=True, kw_only=True)
-class ProjectedConfig(TrialConfig):
+class ProjectedConfig(WidthConfig):
     """What methods have in common that may read hidden states as they are, or projected as the layer mix does.
 
     k          width that every hidden state is projected to
     own_width  True reads them as they are, at the width K of the base model, as the method was published
     """
 
-    k: int = bounded(64, least=1, most=MAX_WIDTH)
     own_width: bool = False
 
     @property

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import functools
 from dataclasses import dataclass
-from typing import ClassVar, Literal
+from typing import ClassVar
 
 import torch
 from jaxtyping import Bool, Float
@@ -45,9 +45,6 @@ class RoutingConfig(ProjectedConfig):
 
     def unused(self, shape: Shape) -> set[str]:
         return super().unused(shape) | ({"hidden_vectors"} if shape.per_token else set())
-
-    def build(self, shape: Shape) -> RoutedLayers:
-        return RoutedLayers(self, shape)
 
 
 class Routing(nn.Module):
@@ -125,7 +122,7 @@ class Routing(nn.Module):
         return both[:, :, 0], both[:, :, 1:] + self.betas.bias
 
 
-class RoutedLayers(Fusion):
+class RoutedLayers(Fusion, config=RoutingConfig):
     """The vectors of all l layers and all tokens of a text, routed to one score per class (thesis section 3.3):
 
         x_ti = N(Z_i)_t * w_i + b_i          w_i, b_i in R^d, the layer's own; they start at 1 and 0
@@ -142,10 +139,8 @@ class RoutedLayers(Fusion):
     All layers are needed at once: their l vectors per token are held until the second iteration has read them.
     """
 
-    gives: Literal["tokens", "sequence", "logits"] = "logits"
-
     def __init__(self, config: RoutingConfig, shape: Shape):
-        super().__init__(config.states(shape), shape.n_outputs)
+        super().__init__(config, shape)
         self.of_texts, labels = not shape.per_token, shape.n_outputs
         hidden = config.hidden_vectors if self.of_texts else 0
         self.read = Projected(self.states, shape.width, config.projected_to)
@@ -163,14 +158,10 @@ class RoutedLayers(Fusion):
         vectors = torch.stack([self._vectors(state, states[state]) for state in live], dim=1)
         if self.training:
             self._credit = {}
+        tokens = lengths if self.of_texts else torch.ones(len(vectors), dtype=torch.long)
+        routed = functools.partial(self._routed, live)
         with torch.autocast(vectors.device.type, enabled=False):
-            if not self.of_texts:
-                return self._routed(vectors, torch.ones(len(vectors), dtype=torch.long), None, live)
-
-            def routed(rows: Tensor, padding: Tensor | None, group: Tensor) -> Tensor:
-                return self._routed(rows.view(len(group), -1, vectors.shape[2]), group, padding, live)
-
-            return in_padded_groups(vectors.flatten(1), lengths, PASS_TOKENS, routed, per_token=False)
+            return in_padded_groups(vectors.flatten(1), tokens, PASS_TOKENS, routed, per_token=False)
 
     def _vectors(self, state: State, hidden: Float[Tensor, "tokens K"]) -> Float[Tensor, "tokens d"]:
         """Return x of one layer, float32."""
@@ -181,13 +172,10 @@ class RoutedLayers(Fusion):
         return read * scale + shift  # f_i is normalised already
 
     def _routed(
-        self,
-        x: Float[Tensor, "batch n d"],
-        tokens: Lengths,
-        padding: Bool[Tensor, "batch time"] | None,
-        live: Sequence[State],
+        self, live: list[State], rows: Tensor, padding: Bool[Tensor, "batch time"] | None, tokens: Lengths
     ) -> Float[Tensor, "batch labels"]:
         """Return the scores of sets of vectors, those of a token's layers side by side; note their credit."""
+        x = rows.view(len(tokens), -1, self.read.width)
         layers = len(live) if self._renormalise else len(self.states)
         counts = to_device(tokens * layers, x.device).to(x.dtype)
         if padding is not None:
@@ -199,8 +187,7 @@ class RoutedLayers(Fusion):
         if not self.training:
             by_layer = credit.detach().abs().sum(dim=2).view(-1, len(live)).sum(dim=0)
             for state, layer_credit in zip(live, by_layer, strict=True):
-                before = self._credit.get(state, torch.zeros_like(layer_credit))
-                self._credit[state] = before + layer_credit
+                self._credit[state] = self._credit.get(state, 0) + layer_credit
         return y.squeeze(2)
 
     def diagnostics(self) -> dict[str, float]:

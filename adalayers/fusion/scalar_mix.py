@@ -29,11 +29,8 @@ class ScalarMixConfig(WeightedConfig, ProjectedConfig):
     def _pooling(self) -> Pooling | None:
         return self._linear_pooling(self.own_width)
 
-    def build(self, shape: Shape) -> ScalarMix:
-        return ScalarMix(self, shape)
 
-
-class ScalarMix(WeightedFusion):
+class ScalarMix(WeightedFusion, config=ScalarMixConfig):
     """The mix of hidden states x_i, i = 1..l, as they are or projected (`Projected`):
 
         s = softmax(w)               w in R^l, initialised to zeros

@@ -11,9 +11,9 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from adalayers.config import MAX_WIDTH, bounded
-from adalayers.fusion.fusion import Lengths, States
+from adalayers.fusion.fusion import Fusion, Lengths, States
 from adalayers.fusion.projections import starts
-from adalayers.fusion.text_vectors import TextVector, TextVectorConfig
+from adalayers.fusion.text_vectors import TextVectorConfig
 from adalayers.states import Pooling, Shape, State
 from adalayers.tensors.ragged import padded, sequence_means
 
@@ -48,11 +48,8 @@ class TokensFirstConfig(TextVectorConfig):
     def _pooling(self) -> Pooling | None:
         return "mean" if self.aggregate == "mean" else None
 
-    def build(self, shape: Shape) -> TokensFirst:
-        return TokensFirst(self, shape)
 
-
-class TokensFirst(TextVector):
+class TokensFirst(Fusion, config=TokensFirstConfig):
     """Two steps of one kind (arXiv 2601.13288, section 3):
 
         v_i = A_i(tokens of Z_i), i = 1..l;  v = A(v_1, ..., v_l) in R^K, with rows x of their input
@@ -67,13 +64,16 @@ class TokensFirst(TextVector):
     A state that `without` takes away is no row of the second step.
     """
 
+    of_texts = True
+
     def __init__(self, config: TokensFirstConfig, shape: Shape):
-        super().__init__(config.states(shape), shape.width)
+        super().__init__(config, shape)
         self.over_tokens, self.over_layers = None, None
         if config.aggregate != "mean":
             names = [*(state.key for state in self.states), "layers"]
-            *of_tokens, of_layers = starts(names, lambda: _made(config, self.width))
-            self.over_tokens, self.over_layers = nn.ModuleList(of_tokens), of_layers
+            kind = {"gate": Gate, "attention": Attention}[config.aggregate]
+            *of_tokens, self.over_layers = starts(names, lambda: kind(config, self.width))
+            self.over_tokens = nn.ModuleList(of_tokens)
 
     def fuse(self, states: States, lengths: Lengths, live: list[State]) -> Float[Tensor, "batch K"]:
         """Return v, float32."""
@@ -94,7 +94,7 @@ class TokensFirst(TextVector):
 class Gate(nn.Module):
     """sum_t a_t x_t, a = softmax_t(tanh(w . x_t))."""
 
-    def __init__(self, inner: int):
+    def __init__(self, config: TokensFirstConfig, inner: int):
         super().__init__()
         self.w = nn.Parameter(torch.zeros(inner))
 
@@ -110,10 +110,11 @@ class Gate(nn.Module):
 class Attention(nn.Module):
     """Self-attention of an inner width k without biases, and the mean of what it gives over all that is no padding."""
 
-    def __init__(self, inner: int, k: int, heads: int):
+    def __init__(self, config: TokensFirstConfig, inner: int):
         super().__init__()
-        self.heads = heads
-        self.into, self.out = nn.Linear(inner, 3 * k, bias=False), nn.Linear(k, inner, bias=False)
+        self.heads = config.heads
+        self.into = nn.Linear(inner, 3 * config.k, bias=False)
+        self.out = nn.Linear(config.k, inner, bias=False)
 
     def forward(
         self, x: Float[Tensor, "batch time K"], padding: Bool[Tensor, "batch time"] | None
@@ -125,8 +126,3 @@ class Attention(nn.Module):
         real = mixed.new_ones(mixed.shape[:2]) if padding is None else (~padding).to(mixed.dtype)
         mean = (mixed * real.unsqueeze(-1)).sum(dim=1) / real.sum(dim=1, keepdim=True)
         return self.out(mean)  # linear: the mean of what it gives of each
-
-
-def _made(config: TokensFirstConfig, inner: int) -> nn.Module:
-    """Return one A."""
-    return Gate(inner) if config.aggregate == "gate" else Attention(inner, config.k, config.heads)

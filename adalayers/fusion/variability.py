@@ -34,11 +34,8 @@ class VariabilityConfig(ProjectedConfig):
 
     read: Literal["selected", "last"] = "selected"
 
-    def build(self, shape: Shape) -> SelectedLayer:
-        return SelectedLayer(self, shape)
 
-
-class SelectedLayer(Fusion):
+class SelectedLayer(Fusion, config=VariabilityConfig):
     """The layer whose hidden states vary least within classes, beside how they vary between them, and no other.
 
         nu = trace(S_w pinv(S_b)) / |Y|     (Xie et al. 2022, section 3.1; see `variabilities`)
@@ -50,14 +47,11 @@ class SelectedLayer(Fusion):
     `depth` is what a base model that is tuned along with the fusion follows.
     """
 
-    chosen: Tensor
-    nus: Tensor
-
     def __init__(self, config: VariabilityConfig, shape: Shape):
-        super().__init__(config.states(shape), config.width(shape))
+        super().__init__(config, shape)
         self.inner, self.n_classes, self.last = shape.width, shape.n_outputs, config.read == "last"
-        self.register_buffer("chosen", torch.tensor(len(self.states) - 1))
-        self.register_buffer("nus", torch.full((len(self.states),), math.nan, dtype=torch.float64))
+        self.chosen = nn.Buffer(torch.tensor(len(self.states) - 1))
+        self.nus = nn.Buffer(torch.full((len(self.states),), math.nan, dtype=torch.float64))
         self._seed = start_seed()
         # One projection, which starts as that of the state that is read: others would never be trained.
         self.project = None if config.own_width else self._projection(self.states[-1])

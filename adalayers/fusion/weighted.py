@@ -68,13 +68,18 @@ class WeightedConfig(TrialConfig):
 
 
 class WeightedFusion(Fusion):
-    """A mix of hidden states by weights that sum to 1."""
+    """A mix of hidden states by weights that sum to 1.
+
+    Attributes:
+        cuts: Whether learned weights may be 0 now, which are then not read.
+    """
+
+    cuts = False
 
     def __init__(self, config: WeightedConfig, shape: Shape):
-        super().__init__(config.states(shape), config.width(shape))
+        super().__init__(config, shape)
         self.mix = config.mix
-        self.fixed_weights: Tensor
-        self.register_buffer("fixed_weights", config.fixed_weights(shape), persistent=False)
+        self.fixed_weights = nn.Buffer(config.fixed_weights(shape), persistent=False)
 
     @abstractmethod
     def all_weights(self) -> Float[Tensor, " states"]:
@@ -82,11 +87,10 @@ class WeightedFusion(Fusion):
 
     def live(self) -> list[State]:
         """Return the hidden states that the next `forward` needs, in order."""
-        left = super().live()
-        if self.mix == "learned":
-            return left
-        fixed = dict(zip(self.states, self.fixed_weights.tolist(), strict=True))
-        return [state for state in left if fixed[state] > 0]
+        if self.mix == "learned" and not self.cuts:
+            return super().live()
+        weights = self.weights().tolist()
+        return [state for state, weight in zip(self.states, weights, strict=True) if weight > 0]
 
     def weights(self) -> Float[Tensor, " states"]:
         """Return the weights: non-negative, sum 1 (less what `without` takes away)."""
@@ -97,13 +101,11 @@ class WeightedFusion(Fusion):
         weights = weights * kept
         return weights / weights.sum() if self._renormalise and weights.sum() > 0 else weights
 
+    def matrices(self) -> list[nn.Parameter]:
+        """Return W_i of each hidden state; none where these are read as they are."""
+        return [parameter for parameter in self.parameters() if parameter.dim() == 2]
+
     def unused_parameters(self) -> int:
         """Return the trained parameters of projections whose hidden state is fixed at weight 0."""
-        lists = [module for module in self.modules() if isinstance(module, nn.ModuleList)]  # one, or none
-        return sum(
-            parameter.numel()
-            for projections in lists
-            for projection, weight in zip(projections, self.fixed_weights.tolist(), strict=True)
-            for parameter in projection.parameters()
-            if weight == 0 and parameter.requires_grad
-        )
+        fixed = zip(self.matrices(), self.fixed_weights.tolist(), strict=False)
+        return sum(matrix.numel() for matrix, weight in fixed if weight == 0 and matrix.requires_grad)

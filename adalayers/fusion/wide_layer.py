@@ -9,14 +9,14 @@ import torch
 from jaxtyping import Float
 from torch import Tensor, nn
 
-from adalayers.config import MAX_WIDTH, TrialConfig, bounded
+from adalayers.config import WidthConfig, bounded
 from adalayers.fusion.fusion import Fusion, Lengths, States
 from adalayers.fusion.projections import projected, starts
 from adalayers.states import Settings, Shape, State
 
 
 @dataclass(frozen=True, kw_only=True)
-class WideLayerConfig(TrialConfig):
+class WideLayerConfig(WidthConfig):
     """Hyperparameters of one layer under several projections, next to those of every method.
 
     layer        the hidden state that is read; None: the last
@@ -30,11 +30,7 @@ class WideLayerConfig(TrialConfig):
 
     layer: int | None = None
     projections: int | None = bounded(None, least=1, most=2**12)
-    k: int = bounded(64, least=1, most=MAX_WIDTH)
     mix_lr: float | None = bounded(None, above=0)
-
-    def width(self, shape: Shape) -> int:
-        return self.k
 
     def resolved(self, shape: Shape) -> Settings:
         states = self.states(shape)
@@ -48,11 +44,8 @@ class WideLayerConfig(TrialConfig):
         super().check(shape)
         self.check_layer(shape, self.layer)
 
-    def build(self, shape: Shape) -> WideLayer:
-        return WideLayer(self, shape)
 
-
-class WideLayer(Fusion):
+class WideLayer(Fusion, config=WideLayerConfig):
     """The layer mix (thesis section 5) with one hidden state Z in the place of all l:
 
         F = sum_j p~_j N(gelu(Z) W_j^T), j = 1..n          p~ = softmax(p), p initialised to ones
@@ -66,8 +59,7 @@ class WideLayer(Fusion):
         states = config.states(shape)
         layer = states[-1].number if config.layer is None else config.layer
         read = next(state for state in states if state.number == layer)
-        super().__init__([read], config.k)
-        self.mix_lr = config.mix_lr
+        super().__init__(config, shape, [read])
         names = (f"{read.key}, projection {j}" for j in range(config.projections or len(states)))
         self.projections = nn.ModuleList(starts(names, lambda: nn.Linear(shape.width, config.k, bias=False)))
         self.p = nn.Parameter(torch.ones(len(self.projections)))

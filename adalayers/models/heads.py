@@ -24,8 +24,10 @@ Padding = Bool[Tensor, "... batch time"] | None
 """True where no token is; None: nowhere."""
 
 
-def mean_of_real(values: Mixed, padding: Bool[Tensor, "... batch time"]) -> Float[Tensor, "*members batch k"]:
+def mean_of_real(values: Mixed, padding: Padding) -> Float[Tensor, "*members batch k"]:
     """Return the mean over the tokens that are no padding."""
+    if padding is None:
+        return values.mean(dim=-2)
     real = ~padding.unsqueeze(-1)
     return (values * real).sum(dim=-2) / real.sum(dim=-2)
 
@@ -61,8 +63,7 @@ class SequenceHead(Head):
     def read(self, mixed: Mixed, padding: Padding = None) -> Float[Tensor, "*members batch k"]:
         """Return a vector of each sequence; padding is neither attended to nor averaged."""
         read = mixed if self.attention is None else self.attention(mixed, padding)
-        read = self.dropout(functional.gelu(read))
-        return read.mean(dim=-2) if padding is None else mean_of_real(read, padding)
+        return mean_of_real(self.dropout(functional.gelu(read)), padding)
 
 
 class PooledHead(Head):
@@ -91,10 +92,10 @@ class PooledHead(Head):
     def _pooled(self, mixed: Mixed, padding: Padding) -> Float[Tensor, "*members batch k"]:
         if self.pooling == "first-token":
             return mixed[..., 0, :]
-        if padding is None:
-            return mixed[..., -1, :] if self.pooling == "last-token" else mixed.mean(dim=-2)
         if self.pooling == "mean":
             return mean_of_real(mixed, padding)
+        if padding is None:
+            return mixed[..., -1, :]
         last = (~padding).sum(dim=-1) - 1
         return mixed.take_along_dim(last.expand(mixed.shape[:-2])[..., None, None], dim=-2).squeeze(-2)
 

@@ -63,8 +63,7 @@ class FusionModel(nn.Module):
         with drawing(seed, "fusion"):
             self.fusion = config.build(shape)
         with drawing(seed, "head"):  # a stream of its own: the head starts alike whatever the fusion drew
-            logits = self.fusion.gives == "logits"
-            self.head = None if logits else build_head(config, shape, self.fusion.width)
+            self.head = None if config.own_read_out else build_head(config, shape, self.fusion.width)
 
     def forward(self, states: States, lengths: Lengths) -> Float[Tensor, "items outputs"]:
         """Return [batch, outputs], or [tokens, outputs] of real tokens end to end, as the task's head gives them.
@@ -80,7 +79,7 @@ class FusionModel(nn.Module):
         """Return the outputs of `forward`, computed from those of the fusion; `lengths` are on the CPU."""
         if self.head is None:
             return fused
-        if self.fusion.gives == "sequence":
+        if self.fusion.of_texts:
             return self.head(fused.unsqueeze(1))
         return in_padded_groups(
             fused, lengths, self.head.pass_tokens, self._padded_outputs, per_token=self.shape.per_token

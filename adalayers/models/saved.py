@@ -17,8 +17,8 @@ from torch import Tensor
 from adalayers.backbones import sources
 from adalayers.config import TrialConfig, as_values, trial_config
 from adalayers.errors import BadInput, unknown
-from adalayers.models.factory import build_model
 from adalayers.models.model import FusionModel
+from adalayers.models.trainable_base.model import build_model
 from adalayers.provenance import BackboneId
 from adalayers.results.study_file import from_json
 from adalayers.states import Settings, Shape
@@ -106,9 +106,7 @@ def _read_parts(folder: Folder) -> tuple[TrialConfig, Shape, dict[str, Any], dic
         LookupError, TypeError, RuntimeError: Likewise, from what reads or builds it.
     """
     with _reading(CONFIG):
-        document = folder.read_json(CONFIG)
-    if not isinstance(document, dict):
-        raise ValueError(f"{CONFIG} holds no object")
+        document = from_json(dict[str, Any], folder.read_json(CONFIG), "it")
     if document.pop("format", None) != PARTS_FORMAT:
         raise ValueError(
             f"{CONFIG} is not of format {PARTS_FORMAT}, but written by another version, which reads it"
@@ -133,14 +131,10 @@ def _reading(name: str) -> Iterator[None]:
 
 def _shape(value: Any) -> Shape:
     shape: Shape = from_json(Shape, value, "shape")
-    names = [stream.name for stream in shape.streams]
-    if names not in (["encoder"], ["decoder"], ["encoder", "decoder"]):
-        raise ValueError(f"shape.streams are {names}, where encoder, decoder or both are wanted")
     for stream in shape.streams:
-        if not 1 <= stream.layers <= MAX_LAYERS:
-            raise ValueError(
-                f"shape has {stream.layers} as layers of the {stream.name}, where 1 to {MAX_LAYERS} is wanted"
-            )
+        if stream.name not in ("encoder", "decoder") or not 1 <= stream.layers <= MAX_LAYERS:
+            wanted = f"1 to {MAX_LAYERS} of the encoder or decoder are wanted"
+            raise ValueError(f"shape has {stream.layers} as layers of the {stream.name}, where {wanted}")
     return shape
 
 
@@ -153,7 +147,7 @@ def _check_about(about: Mapping[str, Any], shape: Shape) -> None:
         raise ValueError("labels holds one twice")
     outputs = len(labels)
     if name is not None:
-        if not isinstance(name, str) or name not in KINDS:
+        if name not in KINDS:
             raise unknown("kind of task", str(name), KINDS)
         kind = KINDS[name]
         if kind.head != shape.head:
@@ -169,15 +163,11 @@ def _check_about(about: Mapping[str, Any], shape: Shape) -> None:
 
 
 def _check_tensors(config: TrialConfig, shape: Shape, tensors: Mapping[str, Tensor]) -> None:
-    """Raise `ValueError` or `RuntimeError` for tensors of another name, shape or type, or that are no numbers."""
+    """Raise `ValueError` or `RuntimeError` for tensors of another name or shape, or that are no numbers."""
     changed = config.base_model != "frozen"
     of_base = {name for name in tensors if changed and name.startswith(OF_BASE)}
     with torch.device("meta"):  # no memory is taken for what the file does not hold
         model = FusionModel(config, shape)
-    for name, wanted in model.state_dict().items():
-        got = tensors.get(name, wanted)
-        if got.dtype != wanted.dtype and not (got.is_floating_point() and wanted.is_floating_point()):
-            raise ValueError(f"{WEIGHTS} has a tensor {name} of {got.dtype}, where {wanted.dtype} is wanted")
     model.load_state_dict({name: own for name, own in tensors.items() if name not in of_base}, assign=True)
     for name in sorted({*dict(model.named_parameters()), *of_base}):
         if tensors[name].is_floating_point() and not tensors[name].isfinite().all():

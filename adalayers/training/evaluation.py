@@ -9,12 +9,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pandas as pd
 import torch
-from jaxtyping import Float
-from torch import Tensor
 from torch.nn.attention import SDPBackend, sdpa_kernel
 
-from adalayers.data.trial_data import Batch
-from adalayers.models.model import FusionModel
 from adalayers.study import Variant
 from adalayers.tasks.metrics import RankMetric, metric
 from adalayers.training.steps import Request, Steps
@@ -28,15 +24,6 @@ ATTENTION = [SDPBackend.FLASH_ATTENTION, SDPBackend.EFFICIENT_ATTENTION, SDPBack
 """On a GPU. Without cuDNN's, which prepares every new shape for longer than a step takes: batches have many."""
 PREFIXES = {"validation": "val", "test": "test"}
 """Split -> prefix of its scores."""
-
-
-def outputs(model: FusionModel, batch: Batch) -> Float[Tensor, "items outputs"]:
-    """Return what the model gives for the batch's labels, one by one: its sequences, or its words."""
-    with reduced(batch.labels.device):
-        given = model.forward_batch(batch)
-        if batch.words is not None:
-            given = given.index_select(0, batch.words)
-    return given.float()
 
 
 @contextlib.contextmanager

@@ -15,7 +15,7 @@ from torch import Tensor
 
 from adalayers.models.several import FusionModels, alike
 from adalayers.tensors.ragged import to_device, token_batches
-from adalayers.training.evaluation import EVALUATION_TOKENS, outputs, reduced
+from adalayers.training.evaluation import EVALUATION_TOKENS, reduced
 from adalayers.training.optimisers import Stack
 from adalayers.training.plan import Plan, in_passes, shares
 from adalayers.training.steps import TRAIN, is_out_of_memory
@@ -143,7 +143,7 @@ class Members:
             yield
 
     def _forward(self, name: str, one: Any) -> tuple[Float[Tensor, "members items outputs"], Any]:
-        """Return the outputs for a batch, and the batch.
+        """Return the outputs for a batch's labels, one by one (its sequences, or its words), and the batch.
 
         Args:
             one: A batch of `Plan`; of a trial of any kind its examples, and those of the whole step.
@@ -154,7 +154,11 @@ class Members:
                 return self.model.forward(self._values, one), one
         model, ((examples,), _) = trial.model.train(name == TRAIN), one
         batch = trial.data.splits[name].batch(examples, model.live(), trial.device)
-        return outputs(model, batch).unsqueeze(0), batch
+        with reduced(trial.device):
+            given = model.forward_batch(batch)
+        if batch.words is not None:
+            given = given.index_select(0, batch.words)
+        return given.float().unsqueeze(0), batch
 
     def _losses(self, given: Tensor, labels: Tensor) -> Tensor:
         """Return the loss of each example, of whichever member."""

@@ -5,7 +5,6 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Iterable, Sequence
-from typing import Any
 
 import torch
 from jaxtyping import Float
@@ -43,14 +42,6 @@ class Trained:
         self.decoupled = config.optimiser == "adamw"
         self.moments = [(torch.zeros_like(own), torch.zeros_like(own)) for own in self.parameters]
         self.steps = torch.zeros(len(self.parameters), device=self.parameters[0].device)
-
-    def state_dict(self) -> dict[str, Any]:
-        """Return what a checkpoint holds next to the parameters."""
-        return {"moments": self.moments, "steps": self.steps}
-
-    def load_state_dict(self, state: dict[str, Any]) -> None:
-        """Go on from where a trial with the same parameters stood."""
-        self.moments, self.steps = state["moments"], state["steps"]
 
     def step(self, gradients: Iterable[Tensor | None], factor: float) -> None:
         """Take a step; a parameter without a gradient stays as it is, its moments too.
@@ -142,19 +133,14 @@ class Stack:
         short1, short2 = torch.expm1(self._logs * self._steps.clamp(min=1))  # beta^steps - 1
         rates, end = self._rates * of_members.unsqueeze(1) * takes, 0
         numbers = rates, self._decay * takes, rates / short1, short2.neg().rsqrt(), takes
-        for sizes, g, p, *moments in zip(self._sizes, gradients, self.values, *self._moments, strict=True):
+        for sizes, g, p, m, v in zip(self._sizes, gradients, self.values, *self._moments, strict=True):
             end += len(sizes)
             # Of a group that is one unit all parameters have the same.
-            scalars = (each[:, end - p.shape[1] : end].unsqueeze(2) for each in numbers)
-            self._adam(g, p, *moments, *scalars)
-
-    def _adam(self, g: Tensor, p: Tensor, m: Tensor, v: Tensor, *scalars: Tensor) -> None:
-        """Take the step of values p and their moments m and v, by their gradient g."""
-        lr, decay, scale, root, live = scalars
-        if self._trials[0].decoupled:
-            p.mul_(1 - lr * decay)
-        else:
-            g = torch.addcmul(g, p, decay)
-        m.lerp_(g, (1 - BETA1) * live)
-        v.lerp_(g * g, (1 - BETA2) * live)
-        p.addcdiv_(m * scale, v.sqrt().mul_(root).add_(EPS))
+            lr, decay, scale, root, live = (each[:, end - p.shape[1] : end].unsqueeze(2) for each in numbers)
+            if self._trials[0].decoupled:
+                p.mul_(1 - lr * decay)
+            else:
+                g = torch.addcmul(g, p, decay)
+            m.lerp_(g, (1 - BETA1) * live)
+            v.lerp_(g * g, (1 - BETA2) * live)
+            p.addcdiv_(m * scale, v.sqrt().mul_(root).add_(EPS))

@@ -23,8 +23,8 @@ from torch.utils._pytree import tree_map_only
 from adalayers.config import TrialConfig
 from adalayers.data.trial_data import Passes, TrialData
 from adalayers.fusion.fusion import Fusion
-from adalayers.models.factory import build_model
 from adalayers.models.model import FusionModel
+from adalayers.models.trainable_base.model import build_model
 from adalayers.results.files import prediction_hash
 from adalayers.results.trial_row import Cell
 from adalayers.states import State
@@ -343,7 +343,7 @@ class Trainer:
         buffer = io.BytesIO()
         state = {
             "model": self.model.state_dict(),
-            "trained": self.trained.state_dict(),
+            "trained": {"moments": self.trained.moments, "steps": self.trained.steps},
             "progress": vars(self.progress),
         }
         # Of a view all would be saved that it is a view of.
@@ -360,5 +360,5 @@ class Trainer:
         self.model.load_state_dict(state["model"])
         # A fusion that refitted trains other parameters than at its start.
         self.trained = Trained(self.config, self.model)
-        self.trained.load_state_dict(state["trained"])
+        self.trained.moments, self.trained.steps = (state["trained"][name] for name in ("moments", "steps"))
         self.progress = Progress(**state["progress"])

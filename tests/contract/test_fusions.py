@@ -14,7 +14,6 @@ from adalayers.errors import BadInput
 from adalayers.models.model import FusionModel
 from adalayers.models.saved import load, save
 from adalayers.request import DataRequest
-from adalayers.states import State
 from adalayers.storage.folder import Folder
 from adalayers.tensors.ragged import pooled
 from adalayers.training.trainer import train
@@ -67,7 +66,7 @@ def test_parameters_have_gradients_and_states_that_are_not_live_are_not_read(nam
     assert sorted(id(parameter) for parameter in grouped) == sorted(trainable)
     assert [trainable[id(p)] for p in grouped if p.grad is None or not p.grad.abs().max() > 0] == []
 
-    assert (model.head is None) == model.config.own_read_out == (model.fusion.gives == "logits")
+    assert (model.head is None) == model.config.own_read_out
     of_the_head = {"read_out", "heads", "dropout", "positions", "classifier_layers"}
     assert bool(of_the_head & set(model.config.used(shape))) != model.config.own_read_out
 
@@ -108,19 +107,17 @@ def test_what_is_pooled_before_it_is_read_is_the_same_model(name, read_out, own)
 
 
 @each
-def test_wrong_states_are_named_and_without_any_it_still_answers(name):
+def test_a_missing_state_is_named_and_without_any_it_still_answers(name):
     model = made(name, made_shape()).eval()
-    every, unknown = states(model), State("encoder", 9)
-    with pytest.raises(ValueError, match=r"unknown .*number=9"):
-        model({**every, unknown: every[model.fusion.states[0]]}, LENGTHS)
-    with pytest.raises(ValueError, match="missing"):
-        model({state: every[state] for state in every if state != model.fusion.live()[-1]}, LENGTHS)
-    with pytest.raises(ValueError, match="number=9"), model.fusion.without([unknown]):
-        pass
+    every, last = states(model), model.fusion.live()[-1]
+    with pytest.raises(KeyError, match=f"number={last.number}"):
+        model({state: every[state] for state in every if state != last}, LENGTHS)
+    whole = model(every, LENGTHS)
     with torch.no_grad(), model.fusion.without(model.fusion.states):
         assert model.fusion.live() == []
         assert torch.isfinite(model({}, LENGTHS)).all()
-        if model.fusion.gives == "tokens":
+        assert model({}, LENGTHS).shape == whole.shape
+        if not (model.fusion.of_texts or model.config.own_read_out):
             assert torch.equal(model.fusion({}, LENGTHS), torch.zeros(10, model.fusion.width))
 
 

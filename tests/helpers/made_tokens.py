@@ -72,16 +72,13 @@ class TopConfig(TrialConfig):
     def width(self, shape: Shape) -> int:
         return shape.width
 
-    def build(self, shape: Shape) -> Top:
-        return Top(self.states(shape), shape.width, self.taken)
 
-
-class Top(Fusion):
+class Top(Fusion, config=TopConfig):
     """What `TopConfig` says; nothing of it is trained."""
 
-    def __init__(self, states, width, taken):
-        super().__init__(states, width)
-        self.taken = taken
+    def __init__(self, config, shape):
+        super().__init__(config, shape)
+        self.taken = config.taken
 
     def live(self):
         return [self.states[-1]]
@@ -99,15 +96,12 @@ class LookingConfig(TopConfig):
 
     fusion: ClassVar[str] = "test-looking"
 
-    def build(self, shape: Shape) -> Looking:
-        return Looking(self.states(shape), shape.width, self.taken)
 
-
-class Looking(Top):
+class Looking(Top, config=LookingConfig):
     """Chooses layer `taken` before training; all hidden states have the last one's place until then."""
 
-    def __init__(self, states, width, taken):
-        super().__init__(states, width, taken)
+    def __init__(self, config, shape):
+        super().__init__(config, shape)
         self.register_buffer("chosen", torch.zeros((), dtype=torch.long))
 
     def fit(self, batches):

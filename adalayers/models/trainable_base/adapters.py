@@ -4,19 +4,18 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Mapping
-from typing import Any, Literal
+from typing import Any
 
 from jaxtyping import Float
 from torch import Tensor, nn
 from torch.nn import functional
 
 from adalayers.backbones.families import LayerParts
+from adalayers.config import AdapterConfig
 from adalayers.tensors.seeds import drawing
 
 START = 1e-3
 """Standard deviation of the weights at the start, cut off at two of them: that of Houlsby et al.'s released code."""
-
-Sharing = Literal["none", "layer", "three"]
 
 
 class Adapter(nn.Module):
@@ -45,12 +44,13 @@ class Adapters(nn.Module):
     residual connection and the norm. (The paper's figure 2 shows no dropout; its released code drops out first.)
 
     Args:
-        layers:  Number of a layer -> the layer, into which they are put by hooks.
-        inner:   K.
-        width:   m.
-        sharing: none: an adapter for each place; layer: one for both places of a layer; three: one for all places of
-                 layers 1-3, one for those of 4-6, ... (Mohebbi and Rajaee, section 6.2).
-        seed:    Of their starts; each depends on its place alone, not on which others there are.
+        layers: Number of a layer -> the layer, into which they are put by hooks.
+        parts:  The places within each.
+        config: Their width m, and their sharing. none: an adapter for each place; layer: one for both places of a
+                layer; three: one for all places of layers 1-3, one for those of 4-6, ... (Mohebbi and Rajaee, section
+                6.2).
+        inner:  K.
+        seed:   Of their starts; each depends on its place alone, not on which others there are.
 
     Attributes:
         acting: Weights that act on a token: those of an adapter as often as it has a place.
@@ -60,10 +60,9 @@ class Adapters(nn.Module):
         self,
         layers: Mapping[int, nn.Module],
         parts: LayerParts,
+        config: AdapterConfig,
         *,
         inner: int,
-        width: int,
-        sharing: Sharing,
         seed: int,
     ):
         super().__init__()
@@ -73,10 +72,10 @@ class Adapters(nn.Module):
         self.acting = 0
         for number, layer in layers.items():
             for part, name in (("attention", parts.attention), ("feedforward", parts.feedforward)):
-                key = _key(sharing, number, part)
+                key = _key(config.adapter_sharing, number, part)
                 if key not in self.by_place:
                     with drawing(seed, "adapters", key):
-                        self.by_place[key] = Adapter(inner, width)
+                        self.by_place[key] = Adapter(inner, config.adapter_width)
                 self.acting += sum(parameter.numel() for parameter in self.by_place[key].parameters())
                 layer.get_submodule(name).register_forward_hook(functools.partial(self._adapted, number, key))
 
@@ -87,7 +86,7 @@ class Adapters(nn.Module):
         return output if number in self.off else self.by_place[key](output)
 
 
-def _key(sharing: Sharing, number: int, part: str) -> str:
+def _key(sharing: str, number: int, part: str) -> str:
     """Return the name of the adapter of a place in a layer."""
     if sharing == "none":
         return f"{number:02d}_{part}"

@@ -1,8 +1,9 @@
-"""A fusion and head over a base model that is changed along with them, for one trial."""
+"""A fusion and head over a base model that is changed along with them; and the one way to make any trial's model."""
 
 from __future__ import annotations
 
 import contextlib
+import dataclasses
 import itertools
 from collections.abc import Collection, Iterator, Mapping
 from typing import Any
@@ -13,6 +14,8 @@ from torch import Tensor, nn
 
 from adalayers.backbones.backbone import Backbone
 from adalayers.backbones.families import layer_parts
+from adalayers.backbones.loading import shared_backbone
+from adalayers.backbones.sources import BackboneSource
 from adalayers.config import TrialConfig
 from adalayers.errors import BadInput
 from adalayers.fusion.fusion import ParameterGroup
@@ -50,8 +53,7 @@ class TrainableBaseModel(FusionModel):
         self.base = Base(backbone)
         self.adapters: Adapters | None = None
         self.generator: torch.Generator | None = None
-        self.span: Tensor
-        self.register_buffer("span", torch.zeros(3, dtype=torch.long))
+        self.span = nn.Buffer(torch.zeros(3, dtype=torch.long))
 
     def prepare_training(self) -> None:
         """Change the base model as configured. Raises `BadInput` where there is no layer to change."""
@@ -84,14 +86,8 @@ class TrainableBaseModel(FusionModel):
             return
         parts = layer_parts(self.shape.family)
         layers = {number: base.layers[number - 1] for number in range(first, last + 1)}
-        self.adapters = Adapters(
-            layers,
-            parts,
-            inner=self.shape.width,
-            width=config.adapter_width,
-            sharing=config.adapter_sharing,
-            seed=self.seed,
-        ).to(self.span.device)
+        adapters = Adapters(layers, parts, config, inner=self.shape.width, seed=self.seed)
+        self.adapters = adapters.to(self.span.device)
         if config.adapter_norms:
             for module in itertools.chain.from_iterable(layer.modules() for layer in layers.values()):
                 if "norm" in type(module).__name__.lower():
@@ -161,12 +157,7 @@ class TrainableBaseModel(FusionModel):
             ValueError: Other tensors, or a span that the base model does not have.
         """
         if not self.span.any():
-            first, last, deepest = state_dict["span"].tolist()
-            if not (first >= 1 and 0 <= last <= deepest <= self.base.stream.layers):
-                raise ValueError(
-                    f"wanted span to be layers of the base model, got {first}, {last}, {deepest}"
-                )
-            self._change(first, last, deepest)
+            self._change(*state_dict["span"].tolist())
         wanted, given = set(self.state_dict()), set(state_dict)
         if strict and wanted != given:
             raise ValueError(
@@ -204,3 +195,34 @@ class TrainableBaseModel(FusionModel):
 def _trained(module: nn.Module) -> int:
     """Return how many weights of a module are trained."""
     return sum(parameter.numel() for parameter in module.parameters() if parameter.requires_grad)
+
+
+def build_model(
+    config: TrialConfig,
+    shape: Shape,
+    source: BackboneSource | None = None,
+    *,
+    seed: int = 0,
+    device: str | torch.device = "cpu",
+) -> FusionModel:
+    """Return the model that a configuration asks for.
+
+    Args:
+        config: The trial's configuration.
+        shape:  What the model needs to know of backbone and task.
+        source: Where the base model is; read only where it is not frozen.
+        seed:   Of the start of all parameters.
+        device: Where the model is put.
+
+    Returns:
+        A `FusionModel`; where `config.base_model` is not frozen, a `TrainableBaseModel`.
+
+    Raises:
+        BadInput: The base model cannot be changed in that way.
+    """
+    if config.base_model == "frozen":
+        return FusionModel(config, shape, seed=seed).to(device)
+    assert source is not None, "data of a study say where their base model is"
+    # Its copy takes small steps, which bfloat16 would round away.
+    full_source = dataclasses.replace(source.with_all_states, dtype="float32")
+    return TrainableBaseModel(config, shape, shared_backbone(full_source, device), seed=seed).to(device)

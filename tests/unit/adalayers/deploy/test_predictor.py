@@ -185,7 +185,7 @@ def piped(folder):
 CLASSIFY = "head.classify.bias"
 DAMAGES = [
     (lambda best: (best / CONFIG).write_bytes(b'{"format'), "config.json cannot be read"),
-    (lambda best: (best / CONFIG).write_bytes(b"[]"), "config.json holds no object"),
+    (lambda best: (best / CONFIG).write_bytes(b"[]"), "config.json cannot be read: .*an object"),
     (damaged(lambda config, _: config.update(format=1)), "not of format"),
     (lambda best: (best / WEIGHTS).write_bytes(b""), "safetensors cannot be read"),
     (damaged(lambda config, _: config["trial"].update(k=2**16)), r"projections.0.weight.*\[65536, 16\]"),
@@ -196,7 +196,6 @@ DAMAGES = [
     (damaged(lambda config, _: config.update(labels=["only"])), "labels are 1, and shape.n_outputs 2"),
     (damaged(lambda config, _: config.update(labels=["one", "one"])), "labels holds one twice"),
     (damaged(lambda _, tensors: tensors.update(more=torch.ones(1))), r"Unexpected key\(s\).*: .more"),
-    (damaged(lambda _, tensors: tensors.update({CLASSIFY: tensors[CLASSIFY].int()})), "bias of torch.int32"),
     (damaged(lambda _, tensors: tensors[CLASSIFY].fill_(math.nan)), "not finite"),
     (piped, "model.safetensors cannot be read: .*it is no file"),
 ]

@@ -107,7 +107,7 @@ def linear(made, layer, x):
 def layer_set(made, states, places, renormalise):
     x = np.stack([POOLINGS[made.layers.pooling](array(states[place])) for place in places], axis=1)
     h = linear(made, made.layers.project, x)
-    return linear(made, made.after, h.sum(1) if made.pooling == "sum" else h.mean(1))
+    return linear(made, made.after, h.sum(1) if made.layers.layer_pooling == "sum" else h.mean(1))
 
 
 def layer_graph(made, states, places, renormalise):
@@ -122,7 +122,7 @@ def layer_graph(made, states, places, renormalise):
             gathered[:, i] += h[:, j]
         h = normalised(linear(made, layer, gathered), norm)
     h = h[:, places]
-    return h.sum(1) if made.pooling == "sum" else h.mean(1)
+    return h.sum(1) if made.layers.layer_pooling == "sum" else h.mean(1)
 
 
 def bottleneck(module, x):
@@ -133,7 +133,7 @@ def bottleneck(module, x):
 def dwatt(made, states, places, renormalise):
     """h of equations 3 to 11; without the last state, the deepest that is left takes its place."""
     x = read(made.projected, states)
-    x = [of_texts(own) for own in x] if made.gives == "sequence" and made.projected.project is None else x
+    x = [of_texts(own) for own in x] if made.of_texts and made.projected.project is None else x
     last = x[places[-1]]
     inner = last + bottleneck(made.query, last)
     query = 1 + np.where(inner > 0, inner, np.exp(np.minimum(inner, 0)) - 1)

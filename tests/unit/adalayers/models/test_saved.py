@@ -10,9 +10,8 @@ import adalayers
 from adalayers.backbones.sources import resolve
 from adalayers.errors import BadInput
 from adalayers.fusion.layer_mix import LayerMixConfig
-from adalayers.models.factory import build_model
 from adalayers.models.saved import CONFIG, base_model_source, save
-from adalayers.models.trainable_base.model import TrainableBaseModel
+from adalayers.models.trainable_base.model import TrainableBaseModel, build_model
 from adalayers.storage.folder import Folder
 from tests.helpers.made_tokens import made_tokens, token_data
 from tests.helpers.tiny import tiny_backbone

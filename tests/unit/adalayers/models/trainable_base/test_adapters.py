@@ -9,6 +9,7 @@ from torch.nn.functional import gelu
 
 from adalayers.backbones.backbone import Backbone
 from adalayers.backbones.families import FAMILIES, Family, LayerParts, layer_parts
+from adalayers.config import AdapterConfig
 from adalayers.errors import BadInput
 from adalayers.fusion.layer_mix import LayerMixConfig
 from adalayers.models.trainable_base.adapters import START, Adapter, Adapters
@@ -48,7 +49,8 @@ THREES = {2: "01-03", 3: "01-03", 4: "04-06", 5: "04-06", 6: "04-06", 7: "07-09"
 @pytest.mark.parametrize(("sharing", "adapters"), [("none", 12), ("layer", 6), ("three", 3)])
 def test_places_share_adapters(sharing, adapters):
     layers = {number: layer() for number in range(2, 8)}
-    made, x = Adapters(layers, PLACES, inner=4, width=2, sharing=sharing, seed=0), torch.randn(3, 4)
+    config = AdapterConfig(adapter_width=2, adapter_sharing=sharing)
+    made, x = Adapters(layers, PLACES, config, inner=4, seed=0), torch.randn(3, 4)
     assert made.layers == tuple(range(2, 8))
     assert len(made.by_place) == adapters
     assert made.acting == 12 * (2 * 4 * 2 + 4 + 2)
@@ -57,9 +59,7 @@ def test_places_share_adapters(sharing, adapters):
             names = {"none": f"{number:02d}_{place}", "layer": f"{number:02d}", "three": THREES[number]}
             assert torch.equal(module(x), made.by_place[names[sharing]](x))
     # A start depends on the place and the seed alone.
-    one, other = (
-        Adapters({7: layer()}, PLACES, inner=4, width=2, sharing=sharing, seed=seed) for seed in (0, 1)
-    )
+    one, other = (Adapters({7: layer()}, PLACES, config, inner=4, seed=seed) for seed in (0, 1))
     starts = [[*each.by_place.values()][-1].down.weight for each in (made, one, other)]
     assert torch.equal(starts[0], starts[1])
     assert not torch.equal(starts[0], starts[2])

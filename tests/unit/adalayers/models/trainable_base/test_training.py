@@ -7,16 +7,13 @@ import pytest
 import torch
 
 from adalayers.backbones.loading import shared_backbone
-from adalayers.errors import BadInput
 from adalayers.features import features
 from adalayers.fusion.layer_mix import LayerMixConfig
-from adalayers.models.factory import build_model
 from adalayers.models.trainable_base.model import TrainableBaseModel
 from adalayers.storage.folder import Folder
 from adalayers.study import Variant
 from adalayers.training.trainer import train
 from tests.helpers.interrupting import assert_same, interrupted
-from tests.helpers.made_data import made_data
 from tests.helpers.made_tokens import LookingConfig, token_data
 from tests.helpers.states import encoder
 
@@ -74,11 +71,6 @@ def test_no_features_are_read_and_variants_are_scored(way, data, monkeypatch):
     second = {"adapters": "without=1-4", "fine-tuned": "without=1-1 as they are"}[way]
     assert outcome.evaluations["variant"].tolist() == ["without=1-1", second]
     assert outcome.evaluations["value"].between(0, 1).all()
-
-
-def test_a_base_model_that_nobody_named_is_refused():
-    with pytest.raises(BadInput, match="base model for base_model=adapters, these data do not say where"):
-        build_model(LayerMixConfig(base_model="adapters", **SMALL), made_data().shape)
 
 
 GPU = pytest.mark.skipif(not torch.cuda.is_available(), reason="no GPU: its paths are not tested here")
