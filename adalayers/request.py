@@ -14,7 +14,7 @@ from typing import Any, Literal
 
 from adalayers.config import TrialConfig
 from adalayers.errors import BadInput
-from adalayers.schedulers import SCHEDULERS
+from adalayers.schedulers import REFUSED, SCHEDULERS
 from adalayers.states import ComputeType, Precision, Settings
 
 Search = Literal["grid", "random", "optuna"]
@@ -32,8 +32,8 @@ def flag(help: str, default: Any = None, metavar: str = "N", **more: Any) -> Any
         metavar: What `--help` calls the value.
         more: Bounds `least` and `most` (included), `above` (excluded, and finite); `several`: the flag takes several
             values, each of which makes a record; `choices`: the values there are, where the type does not say;
-            `may_change`: another value is no other study; `later`: studies from before there was the flag have its
-            default.
+            `refused`: value -> why it is none; `may_change`: another value is no other study; `later`: studies from
+            before there was the flag have its default.
     """
     return field(default=default, metadata={"help": help, "metavar": metavar, **more})
 
@@ -125,6 +125,7 @@ class StudyRequest:
         "how the search's trials are stopped early (default: %(default)s)",
         "asha",
         choices=(*SCHEDULERS,),
+        refused=REFUSED,
     )
     trials: int = flag(
         "configurations of the search (default: %(default)s)", 16, least=0, most=1_000_000, may_change=True

@@ -57,3 +57,7 @@ SCHEDULERS = {
     "hyperband": Scheduler(_hyperband),
     "fifo": Scheduler(lambda rungs: [(1.0, ())]),
 }
+REFUSED = {
+    "pbt": "a trial that changes its configuration has no identity: its row could be neither named nor repeated"
+}
+"""Schedulers that some ask for, and why there are none."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import math
 from typing import Any
 
 import psutil
@@ -40,7 +41,7 @@ def load(source: BackboneSource) -> Backbone:
         source: Where the model is, which of its hidden states are read, and in what they are computed.
 
     Raises:
-        BadInput: Weights that do not fit the model or the memory, or lack some of what is read.
+        BadInput: Weights that do not fit the model or the memory, lack some of what is read, or are not finite.
     """
     if source.is_states:
         return GivenStates(source)
@@ -62,6 +63,7 @@ def load(source: BackboneSource) -> Backbone:
     for module in model.modules():  # T5's encoder and decoder have configs of their own
         if hasattr(module, "config"):
             module.config.use_cache = False  # keys and values are for generation
+    _require_finite(model, source)
     backbone = Backbone(
         model.get_encoder() if source.is_encoder_decoder and len(source.streams_read) == 1 else model,
         streams=source.streams_read,
@@ -96,6 +98,17 @@ def _depth(source: BackboneSource) -> int | None:
         return None
     depth = max(1, *(state.number for state in source.chosen))
     return depth if depth < source.layers else None
+
+
+def _require_finite(model: Any, source: BackboneSource) -> None:
+    """Raise `BadInput` for weights that are no numbers: what they give would be stored, and trained on."""
+    for name, values in model.named_parameters():
+        # A sum passes NaN and infinity on, and takes a fraction of what a look at every number does.
+        if not math.isfinite(float(values.detach().sum(dtype=torch.float32))):
+            raise BadInput(
+                f"wanted finite weights of {source.id!r} in {str(source.folder)!r}, {name} holds NaN or infinity; "
+                "fetch or save the model again"
+            )
 
 
 def _random(source: BackboneSource) -> Any:

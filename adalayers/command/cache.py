@@ -10,7 +10,7 @@ from pathlib import Path
 
 from adalayers.console.progress import duration, show, size
 from adalayers.environ import default_cache
-from adalayers.errors import CannotWrite, local_path, unknown
+from adalayers.errors import BadInput, CannotWrite, local_path, unknown
 from adalayers.features.store import META, PROGRESS, USED, checked, reading, try_exclusive
 
 
@@ -29,9 +29,11 @@ def list_or_remove(
         dry_run: Say what would be removed, and leave it.
 
     Raises:
-        BadInput: If no store has such a name.
+        BadInput: If a limit is below 0, or no store has such a name.
     """
     root = local_path(cache_dir, "--cache-dir") if cache_dir else default_cache()
+    if keep_gb is not None and not keep_gb >= 0:
+        raise BadInput(f"wanted --keep-gb of at least 0, got {keep_gb:g}; raise it")
     found = {folder: _bytes(folder) for folder in stores(root)}
     if not names and keep_gb is None:
         for folder in found:
@@ -42,7 +44,7 @@ def list_or_remove(
     if names and not chosen:
         raise unknown("store", " ".join(names), [folder.name for folder in found])
     left = [folder for folder in found if folder not in chosen]
-    while left and keep_gb is not None and sum(found[folder] for folder in left) > keep_gb * 1e9:
+    while keep_gb is not None and sum(found[folder] for folder in left) > keep_gb * 1e9:
         chosen.append(left.pop())
     freed = 0
     for folder in chosen:

@@ -10,8 +10,9 @@ import dataclasses
 import itertools
 import os
 import typing
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from types import NoneType, UnionType
 from typing import Any, Literal
@@ -115,12 +116,19 @@ def _reading(field: dataclasses.Field[Any], hint: Any) -> dict[str, Any]:
         return {"action": "store_true"}
     choices = typing.get_args(types[0]) if typing.get_origin(types[0]) is Literal else ()
     if choices := field.metadata.get("choices", choices):
-        return {"choices": choices, "default": field.default}
+        refused = field.metadata.get("refused", {})
+        return {"choices": choices, "default": field.default, "type": partial(_chosen, refused)}
     reading = {"metavar": field.metadata["metavar"], "default": field.default}
     if typing.get_origin(types[0]) in (dict, tuple):
         of_each = {"type": float} if typing.get_args(types[0])[0] is float else {}
         return reading | {"nargs": "+", "action": "extend", "default": []} | of_each
     return reading | {"type": types[0]} | ({"nargs": "+"} if field.metadata.get("several") else {})
+
+
+def _chosen(refused: Mapping[str, str], text: str) -> str:
+    if why := refused.get(text):
+        raise argparse.ArgumentTypeError(f"no {text}: {why}")
+    return text
 
 
 def parse(study: Study, argv: Sequence[str], command: str = "", program: str = "") -> Flags:

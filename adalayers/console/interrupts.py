@@ -6,6 +6,7 @@ import atexit
 import contextlib
 import os
 import signal
+import sys
 import threading
 import time
 from collections.abc import Iterator
@@ -40,12 +41,21 @@ class Interrupts:
             return
         before = {number: signal.getsignal(number) for number in SIGNALS}
         outer, _listening = _listening, self
+        ignored = sys.unraisablehook
+
+        def keep(lost: sys.UnraisableHookArgs) -> None:
+            if lost.exc_type is KeyboardInterrupt:  # raised where Python only prints it, as after a fork
+                self._due = True
+            else:
+                ignored(lost)
+
+        sys.unraisablehook = keep
         try:
             with self._watching():
                 self.listen()
                 yield
         finally:
-            _listening = outer
+            _listening, sys.unraisablehook = outer, ignored
             for number, handler in before.items():
                 signal.signal(number, handler or signal.SIG_DFL)
                 # When all is written and said: with torch Python takes a second to leave.

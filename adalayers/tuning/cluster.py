@@ -50,12 +50,16 @@ def cluster_address(asked: str | None) -> str | None:
     """Return host:port of the cluster that is asked for, None for a local Ray of this process's own.
 
     Args:
-        asked: Of --address; None: the environment's RAY_ADDRESS, as Ray takes it.
+        asked: Of --address; None: the environment's RAY_ADDRESS, as Ray takes it. "auto" is the cluster that `ray
+            start` has made this machine a part of: another user's or another study's own Ray is never joined.
 
     Raises:
         BadInput: For what is no address.
     """
-    named = asked or os.environ.get("RAY_ADDRESS", "").strip()
+    environment = os.environ.get("RAY_ADDRESS", "").strip()
+    named = asked or environment
+    if named == "auto":
+        named = environment.removeprefix("auto") or ray_private.address_of_this_machine() or named
     if named in ("", "local"):
         return None
     try:

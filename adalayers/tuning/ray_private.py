@@ -20,6 +20,16 @@ class NeverRestored:
         return {}
 
 
+def address_of_this_machine() -> str | None:
+    """Return host:port of the cluster that `ray start` made this machine a part of, None where there is none."""
+    try:
+        from ray._private.services import find_bootstrap_address
+    except ImportError:
+        return None
+    address: str | None = find_bootstrap_address(None)
+    return address
+
+
 def worker_of(trial: Any) -> Any:
     """Return the actor that runs a trial of Tune, None where Tune does not say."""
     return getattr(getattr(trial, "temporary_state", None), "ray_actor", None)

@@ -33,6 +33,7 @@ def refuse(argv, capsys):
     ("argv", "wanted"),
     [
         ("--trials many", "--trials"),
+        ("--scheduler pbt", "has no identity"),
         ("--seeds 0", "--seeds of at least 1, got 0"),
         (f"--seed {10**30}", "--seed of at most"),
         ("--set k=0", "k of at least 1, got 0; raise k"),

@@ -2,6 +2,7 @@
 backbone whose files are wrong is refused before anything is computed from it."""
 
 import json
+import math
 import os
 import pickle
 import shutil
@@ -111,8 +112,14 @@ def test_a_file_that_is_missing_or_none_and_an_adapter(folder, file, content, sa
     refused(folder, said)
 
 
-def test_weights_that_are_missing_or_a_pickle(folder, tmp_path):
+def test_weights_that_are_no_numbers_missing_or_a_pickle(folder, tmp_path):
     whole = load_file(folder / WEIGHTS)
+    name = next(name for name in whole if "layer.1" in name and name.endswith("weight"))
+    for value in (math.nan, math.inf):
+        broken = whole[name].clone()
+        broken.view(-1)[-1] = value
+        save_weights(folder / WEIGHTS, {**whole, name: broken})
+        refused(folder, r"wanted finite weights of 'tiny'.*layer\.1.*NaN or infinity")
     save_weights(folder / WEIGHTS, {name: tensor for name, tensor in whole.items() if "layer.2." not in name})
     refused(folder, r"lack 16 of them \(encoder\.layer\.2")
     (folder / WEIGHTS).write_bytes(pickle.dumps(Bomb(tmp_path / "unpickled")))

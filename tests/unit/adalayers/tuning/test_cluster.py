@@ -20,22 +20,28 @@ MACHINE = "10.0.0.2", "node"
 
 
 @pytest.fixture(autouse=True)
-def environment(monkeypatch):
-    """No cluster is named by the environment."""
+def environment(monkeypatch, tmp_path):
+    """No cluster is named by the environment, and `ray start` was never called here."""
     for name in ("RAY_ADDRESS", "RAY_AUTH_MODE", "RAY_AUTH_TOKEN", "RAY_AUTH_TOKEN_PATH"):
         monkeypatch.delenv(name, raising=False)
+    monkeypatch.setenv("RAY_TMPDIR", str(tmp_path))
 
 
-def test_which_cluster_is_asked_for(monkeypatch):
+def test_which_cluster_is_asked_for(monkeypatch, tmp_path):
+    with pytest.raises(BadInput, match="got 'auto'; `ray start --head`"):
+        cluster_address("auto")
+    (tmp_path / "ray").mkdir()
+    (tmp_path / "ray" / "ray_current_cluster").write_text("started:1\n")
+    assert cluster_address("auto") == "started:1", "by `ray start` alone"
     assert cluster_address(None) is cluster_address("local") is None
     monkeypatch.setenv("RAY_ADDRESS", "head:6379")
-    assert cluster_address(None) == "head:6379"
+    assert cluster_address(None) == cluster_address("auto") == "head:6379"
     assert cluster_address("other:1") == "other:1"
     assert cluster_address("local") is None
 
 
 @pytest.mark.parametrize(
-    "address", ["auto", "nowhere", "host:port", "host:1/x", "http://head:8265", "[::1", "host:99999999"]
+    "address", ["nowhere", "host:port", "host:1/x", "http://head:8265", "[::1", "host:99999999"]
 )
 def test_what_is_no_address(address, monkeypatch):
     with pytest.raises(BadInput, match="wanted --address as host:port"):
