@@ -28,21 +28,15 @@ def main(arguments: Sequence[str] | None = None, program: str = "python -m repor
         nargs="+",
         help="a results folder, <output>/<study>/<backbone>-<dataset>, or one above several",
     )
-    parser.add_argument(
-        "--html",
-        action="store_true",
-        help="report.html too: both pages with their figures in one file, to share",
-    )
 
     def run() -> int:
-        flags = parser.parse_args(arguments)
-        whole = [rebuild(folder, html=flags.html) for folder in flags.folder]
+        whole = [rebuild(folder) for folder in parser.parse_args(arguments).folder]
         return DONE if all(whole) else BAD_INPUT
 
     return run_command(run)
 
 
-def rebuild(folder: str, *, html: bool = False) -> bool:
+def rebuild(folder: str) -> bool:
     """Rebuild every report at or below `folder`, covers last, and print their paths.
 
     What is wrong with studies that cannot be read is printed too, and does not keep others from their reports; returns
@@ -52,7 +46,7 @@ def rebuild(folder: str, *, html: bool = False) -> bool:
     from adalayers.results.files import REPORT
     from adalayers.results.frames import find_studies
     from adalayers.storage.folder import Folder
-    from reports.write import build, write_cover, write_html
+    from reports.write import build, write_cover
 
     studies = find_studies(Folder(folder))
     check()
@@ -63,8 +57,6 @@ def rebuild(folder: str, *, html: bool = False) -> bool:
         try:
             evidence = build(study)
             print(plain(f"{study.uri}/{REPORT}"))
-            if html:
-                print(plain(write_html(study)))
             built.append(evidence)
         except BadInput as error:
             print(plain(error), file=sys.stderr)

@@ -19,7 +19,7 @@ from pandas.api.types import is_float_dtype
 from adalayers.results.files import BEST, HISTORY, PREDICTIONS, REPORT, STUDY, WORK, read_rows
 from adalayers.storage.folder import Folder
 from reports.section import DETAILS, FIGURES
-from reports.write import CONTRASTS, HTML
+from reports.write import CONTRASTS
 
 SMALL: dict[str, Any] = {"compression": "zstd", "compression_level": 19}
 """How published parquet files are compressed: slow to write, as quick to read."""
@@ -31,7 +31,7 @@ LONG = 10_000
 def publish(folder: Path) -> None:
     """Remove from a study's folder, or that of its cover, all that the page does not need."""
     page = (folder / REPORT).read_text(encoding="utf-8")
-    for name in (DETAILS, CONTRASTS, HTML, "optuna.journal"):
+    for name in (DETAILS, CONTRASTS, "optuna.journal"):
         (folder / name).unlink(missing_ok=True)
     for name in (BEST, WORK):
         shutil.rmtree(folder / name, ignore_errors=True)

@@ -20,13 +20,11 @@ from reports.evidence.across import Case, across
 from reports.evidence.evidence import Evidence
 from reports.page.cover import cover
 from reports.page.details import details
-from reports.page.html import as_html
 from reports.page.study_page import study_page
 from reports.reading.load import load
 from reports.section import DETAILS, FIGURES
 
 CONTRASTS = "contrasts.json"
-HTML = "report.html"
 DPI = 110
 ASIDE = re.compile(r"\.\d{8}-\d{6}$")
 """How `--fresh` renames the study it sets aside, of which nothing is claimed across cases: by the time."""
@@ -55,20 +53,6 @@ def build(folder: Folder | str | Path) -> Evidence:
     for name, text in {DETAILS: rest.text, REPORT: page.text}.items():
         directory.write_bytes(name, text.encode(errors="replace"))  # JSON may hold half a character
     return evidence
-
-
-def write_html(folder: Folder | str | Path) -> str:
-    """Write `report.html`: the pages of a folder with their figures, in one file; returns its path (or URI)."""
-    directory = _folder(folder)
-    pages = {
-        name: directory.read_bytes(name).decode() for name in (REPORT, DETAILS) if directory.exists(name)
-    }
-
-    def read(name: str) -> bytes | None:
-        return directory.read_bytes(name) if directory.exists(name) else None
-
-    directory.write_bytes(HTML, as_html(pages, read).encode())
-    return f"{directory.uri}/{HTML}"
 
 
 def write_cover(

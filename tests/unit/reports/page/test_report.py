@@ -1,4 +1,4 @@
-"""The page, the claims file, the command and the page as one HTML file, from files alone."""
+"""The page, the claims file and the command, from files alone."""
 
 import json
 import re
@@ -18,7 +18,6 @@ from reports import write_report
 from reports.__main__ import main
 from reports.evidence.claims import FIELDS
 from reports.evidence.evidence import Evidence
-from reports.page.html import as_html
 from reports.publish import publish
 from reports.reading.load import load
 from tests.helpers.golden import GOLDEN, PAGES, written
@@ -107,7 +106,7 @@ def test_half_a_character_ends_in_a_page_and_a_number_beyond_all_floats_is_named
 PROGRAM = """import runpy, socket, sys
 def refuse(*args, **kwargs): raise OSError('no network in this test')
 socket.socket.connect = refuse
-sys.argv = ['reports', '--html', sys.argv[1]]
+sys.argv = ['reports', sys.argv[1]]
 try: runpy.run_module('reports', run_name='__main__')
 except SystemExit as end: code = end.code
 heavy = {'torch', 'ray', 'transformers', 'mlflow', 'datasets'}
@@ -125,9 +124,7 @@ def test_the_command_gives_the_same_bytes_and_needs_neither_torch_nor_network(bu
         path.unlink()
     command = [sys.executable, "-c", PROGRAM, str(folder)]
     done = subprocess.run(command, capture_output=True, text=True, check=True)
-    html = folder / "report.html"
-    assert done.stdout.splitlines() == [str(folder / "report.md"), str(html), "0 []"]
-    assert html.read_text().count('src="data:image/png;base64,') > 5, "figures of both pages lie within"
+    assert done.stdout.splitlines() == [str(folder / "report.md"), "0 []"]
     assert files(folder) == first
 
 
@@ -178,35 +175,6 @@ def test_what_is_wrong_with_one_study_does_not_keep_others_from_their_reports(tm
     cover = (root / "report.md").read_text()
     assert "(<minilm-cola/report.md>)" in cover
     assert cover.count("could not read") == 2
-
-
-# One HTML file: figures within, HTML of others as text, links between the pages kept
-
-PAGE = """# A study: *minilm* on cola
-
-> **A smoke run.**
-
-| arm | score |
-| --- | --- |
-| `mix` | 0.5 |
-
-![scores](figures/arms.png) ![gone](figures/gone.png) ![remote](https://example.org/x.png) ![up](../other.png)
-
-<script>alert(1)</script> See [the tables](details.md#tables) and [the data](trials.csv).
-"""
-PICTURES = {"figures/arms.png": b"\x89PNG", "../other.png": b"\x89PNG"}
-
-
-def test_a_page_as_html_needs_nothing_else():
-    page = as_html({"report.md": PAGE, "details.md": "# Tables\n"}, PICTURES.get)
-    assert "<title>A study: minilm on cola</title>" in page
-    assert re.findall(r'<img src="([^"]*)"', page) == ["data:image/png;base64,iVBORw==", "", "", ""]
-    assert "<script>" not in page
-    assert "&lt;script&gt;" in page
-    assert "default-src 'none'" in page
-    assert re.findall(r'<a href="([^"]*)"', page) == ["#details.md", "trials.csv"]
-    alone = as_html({"report.md": PAGE}, PICTURES.get)  # a page that is not there keeps its link
-    assert '<a href="details.md#tables">' in alone
 
 
 # Pages word for word; `python -m tests.helpers.golden` writes them again
