@@ -8,6 +8,7 @@ import errno
 import functools
 import io
 import json
+import math
 import os
 import secrets
 import shutil
@@ -29,6 +30,12 @@ SEAL = b"adalayers-xxh3-128:"
 CALL_SECONDS, SLOW_SECONDS = 15.0, 60.0
 """How long a store at a URI may take to answer, and to pass on a piece of a file, or delete and move."""
 _PIECE_BYTES = 8 << 20
+
+
+def _integer(digits: str) -> int:
+    if not math.isfinite(float(digits)):
+        raise ValueError(f"an integer of {len(digits)} digits, which no float can hold")
+    return int(digits)
 
 
 class Folder:
@@ -141,8 +148,11 @@ class Folder:
             raise self._cannot_write(name, error) from error
 
     def read_json(self, name: str) -> Any:
-        """Raises `ValueError` where it is no JSON."""
-        return json.loads(self.read_bytes(name))
+        """Raises `ValueError` where it is no JSON, or nothing that a study writes."""
+        try:
+            return json.loads(self.read_bytes(name), parse_int=_integer)
+        except RecursionError:
+            raise ValueError("it is nested too deep") from None
 
     def write_json(self, name: str, value: Any) -> None:
         self.write_bytes(name, (json.dumps(to_json(value), indent=1) + "\n").encode())
