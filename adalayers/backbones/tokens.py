@@ -95,7 +95,7 @@ class Encoded:
         tokens = ragged_index(self.offsets, examples)
         index = dict.fromkeys(("input_ids", "special", "token_types"), tokens)
         index |= dict.fromkeys(("cut", "lost_words"), examples)
-        ends = {"offsets": _ends(np.diff(self.offsets)[examples])}
+        ends: dict[str, Any] = {"offsets": _ends(np.diff(self.offsets)[examples])}
         if self.word_offsets is not None:
             words = ragged_index(self.word_offsets, examples)
             index |= dict.fromkeys(("word_starts", "word_ends"), words)
