@@ -9,7 +9,8 @@ from __future__ import annotations
 import re
 import signal
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from typing import Any
 
 
@@ -44,6 +45,23 @@ def withhold_credentials() -> None:
 
     names = getattr(class_cache, "ENV_VARS_TO_PROPAGATE", ())
     class_cache.ENV_VARS_TO_PROPAGATE = {name for name in names if not name.startswith("AWS_")}
+
+
+@contextmanager
+def without_environment() -> Iterator[None]:
+    """Let Tune give trials no runtime environment: before each worker that has one Ray starts a process that loads Ray.
+
+    For a Ray that this process has started: its workers inherit all variables.
+    """
+    from ray.tune.execution import class_cache
+
+    names = ("DEFAULT_ENV_VARS", "ENV_VARS_TO_PROPAGATE")
+    before = {name: getattr(class_cache, name) for name in names if hasattr(class_cache, name)}
+    vars(class_cache).update({name: {} for name in before})
+    try:
+        yield
+    finally:
+        vars(class_cache).update(before)
 
 
 def cause(error: Exception) -> str:

@@ -70,10 +70,12 @@ def ray_session(asked: str | None) -> Iterator[Path]:
         try:
             if address is None:
                 _start(scratch)
+                with watched(), ray_private.without_environment():
+                    yield scratch
             else:
                 _join(address)
-            with watched():
-                yield scratch
+                with watched():
+                    yield scratch
         finally:
             _end(scratch)
 

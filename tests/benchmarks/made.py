@@ -32,7 +32,7 @@ class Sizes:
     large:     layers, width, heads, feed-forward width and vocabulary of the large backbone
     levels:    how many levels of what is varied (lengths, methods, seeds, ...), None: all of them
     repeats:   how often a rival takes its turn; steps: the same of a single training step
-    trials:    of a study, and seconds: how long about each of them takes
+    trials:    of a study, and seconds: how long about each of them takes; concurrent: how many run at a time
     sentences: that token trials train on; examples: that groups of arms are trained on
     """
 
@@ -43,6 +43,7 @@ class Sizes:
     repeats: int = 5
     steps: int = 40
     trials: int = 32
+    concurrent: int = 2
     seconds: float = 5.0
     sentences: int = 2000
     examples: int = 800
@@ -57,6 +58,7 @@ TINY = Sizes(
     repeats=1,
     steps=1,
     trials=2,
+    concurrent=1,
     seconds=0.1,
     sentences=64,
     examples=64,

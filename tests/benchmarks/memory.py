@@ -102,5 +102,5 @@ def of_loading(root: Path, sizes: Sizes) -> dict[str, float]:
     source = base("roberta_large", root, sizes)
     return {
         f"loading_over_weights_{dtype}": in_new_process(loading_over_weights, source, dtype)
-        for dtype in ("float32", "bfloat16")
+        for dtype in ("bfloat16", "float32")[: sizes.levels]
     }

@@ -29,9 +29,9 @@ ARMS = 15
 
 
 def study_over_training(root: Path, sizes: Sizes) -> dict[str, float]:
-    """Return wall seconds of a study, and the summed seconds of its trials over 2 at a time."""
+    """Return wall seconds of a study, and the summed seconds of its trials over how many run at a time."""
     few = {"eval_examples": 64, "test_examples": 64}
-    request = DataRequest("minilm", "acceptability-demo", train_examples=512, **few)
+    request = DataRequest("minilm", "acceptability-demo", train_examples=sizes.sample, **few)
     data = prepare(request).data("disk", cache=root)  # stored once, as in most studies
     torch.set_num_threads(1)  # as a trial
     ends: list[float] = []
@@ -41,8 +41,9 @@ def study_over_training(root: Path, sizes: Sizes) -> dict[str, float]:
     epochs = max(1, round(sizes.seconds / ((ends[-1] - ends[0]) / 3)))
     began = time.perf_counter()
     fixed = ("--set", "batch_size=64", f"patience={epochs}")
-    trials = _study(root, request, sizes.trials, epochs, 2, *fixed)
-    return {"wall": time.perf_counter() - began, "training": float(trials["seconds"].sum()) / 2}
+    trials = _study(root, request, sizes.trials, epochs, sizes.concurrent, *fixed)
+    training = float(trials["seconds"].sum()) / sizes.concurrent
+    return {"wall": time.perf_counter() - began, "training": training}
 
 
 def resident_tokens(root: Path, sizes: Sizes) -> dict[str, float]:
@@ -58,9 +59,8 @@ def resident_tokens(root: Path, sizes: Sizes) -> dict[str, float]:
         with readings.open("a") as file:
             file.write(f"{os.getpid()} {most[0]}\n")
 
-    request = DataRequest(
-        "minilm", "entities-demo", train_examples=sizes.sentences, eval_examples=400, test_examples=400
-    )
+    few = dict.fromkeys(("eval_examples", "test_examples"), min(400, sizes.sentences))
+    request = DataRequest("minilm", "entities-demo", train_examples=sizes.sentences, **few)
     with mock.patch("adalayers.tuning.run.trainable", measured):
         _study(root, request, min(20, sizes.trials), 2, 1)
     rows = [line.split() for line in readings.read_text().splitlines()]
@@ -73,12 +73,14 @@ def resident_tokens(root: Path, sizes: Sizes) -> dict[str, float]:
 
 def grouped_over_ungrouped(root: Path, sizes: Sizes) -> dict[str, float]:
     """Return wall seconds of a study of 15 arms over stored features, two at a time: trial by trial, and in groups."""
-    request = DataRequest("minilm", "acceptability-demo", train_examples=sizes.examples, eval_examples=64)
+    few = {"eval_examples": 64, "test_examples": sizes.examples}
+    request = DataRequest("minilm", "acceptability-demo", train_examples=sizes.examples, **few)
     prepare(request).data("disk", cache=root)
     seeds, seconds, arms = min(4, sizes.trials), {}, ARMS if sizes.levels is None else 3
     for name, size in (("ungrouped", 1), ("grouped", ARMS)):
         began = time.perf_counter()
-        _study(root, request, seeds, 4, 2, "--features", "disk", "--group", str(size), arms=arms)
+        grouping = ("--features", "disk", "--group", str(size))
+        _study(root, request, seeds, 4, sizes.concurrent, *grouping, arms=arms)
         seconds[name] = time.perf_counter() - began
     return seconds
 

@@ -56,7 +56,7 @@ def completed(folder):
 
 @pytest.fixture(scope="module")
 def disturbed(world, ray_here):
-    """A study that is ended by SIGTERM, then run by the user's own script, killed, and run to its end.
+    """A study that is ended by SIGTERM, then run by the user's own script, killed, and run to its end without Ray.
 
     Its folder, how each run ended, and the completed rows after each.
     """
@@ -65,7 +65,7 @@ def disturbed(world, ray_here):
         study = Study(world, Path(root), "disturbed", DISTURBED)
         (Path(root) / "t").mkdir()
         folder, ran, left = study.folder.path().parent, [], []
-        for run in (terminated, killed, to_the_end):
+        for run in (terminated, killed, trials_here()(to_the_end)):
             ran.append(run(study, world))
             left.append(completed(folder))
         yield folder, ran, left

@@ -9,6 +9,7 @@ from adalayers.request import Resources
 from adalayers.study import Arm, Design, Study
 from adalayers.tuning.trainable import trainable
 from tests.helpers.studying import RAYS_OWN, flags, run_here
+from tests.helpers.trials_here import trials_here
 
 pytestmark = RAYS_OWN
 SMALL = (
@@ -41,7 +42,8 @@ def rows(output):
 
 
 def test_a_grouped_study_gives_the_numbers_of_one_trial_at_a_time(ray_here, world, tmp_path):
-    ended = ran(flags(world, tmp_path / "alone", *SMALL, "--features", "live", "--group", "1"))
+    with trials_here():
+        ended = ran(flags(world, tmp_path / "alone", *SMALL, "--features", "live", "--group", "1"))
     assert ended.code == 0, ended.err
     alone = rows(tmp_path / "alone")
     with mock.patch("adalayers.tuning.run.trainable", dying):

@@ -105,19 +105,9 @@ def test_a_study_of_another_package_is_trained_written_and_reported(environment)
         (thesis / name / "__init__.py").write_text(f"raise RuntimeError('the thesis has its own {name}')")
     (thesis / "random.py").write_text("raise RuntimeError('the thesis has a random of its own')")
     results = environment / "Jürgen's"
-    few = [
-        "--trials",
-        "0",
-        "--seeds",
-        "1",
-        "--epochs",
-        "1",
-        "--max-concurrent",
-        "1",
-        "--tracking-uri",
-        "none",
-    ]
-    argv = ("study", "mean_or_mix", *flags(world(environment / "world"), results, *few))
+    few = ("--trials", "0", "--seeds", "1", "--epochs", "1")
+    alone = ("--max-concurrent", "1", "--tracking-uri", "none")
+    argv = ("study", "mean_or_mix", *flags(world(environment / "world"), results, *few, *alone))
     code, said = call(environment, "adalayers", *argv, cwd=thesis)
     assert code == 0, said
     folder = results / "mean_or_mix/tiny-echo"

@@ -7,6 +7,7 @@ import pickle
 from types import SimpleNamespace
 from unittest import mock
 
+import jaxtyping
 import ray
 import torch
 from ray import tune
@@ -16,8 +17,10 @@ from adalayers.tuning import run
 
 
 def sent(value):
-    """Return what arrives at a worker of what it is sent."""
-    return pickle.loads(pickle.dumps(value))
+    """Return what arrives at a worker of what it is sent: arrays that nobody may write to."""
+    arrays: list[pickle.PickleBuffer] = []
+    rest = pickle.dumps(value, protocol=5, buffer_callback=arrays.append)
+    return pickle.loads(rest, buffers=[memoryview(bytearray(each)).toreadonly() for each in arrays])
 
 
 class Stopped(BaseException):
@@ -63,9 +66,10 @@ RAY = {"cluster_resources": lambda: {"CPU": 1}, "put": sent, "get": lambda given
 
 @contextlib.contextmanager
 def trials_here():
-    """Let trials run in this process, one at a time."""
+    """Let trials run in this process, one at a time, without checks of types and shapes, which no worker makes."""
+    unchecked = mock.patch.object(jaxtyping.config, "jaxtyping_disable", True)
     try:
-        with mock.patch.multiple(run, **HERE), mock.patch.multiple(ray, **RAY):
+        with unchecked, mock.patch.multiple(run, **HERE), mock.patch.multiple(ray, **RAY):
             yield
     finally:
         torch.set_flush_denormal(False)

@@ -17,6 +17,7 @@ from adalayers.tuning import ray_private
         "ray._private.services:canonicalize_bootstrap_address",
         "ray._raylet:GcsClient",
         "ray.tune.experiment.trial:Trial.set_ray_actor",
+        "ray.tune.execution.class_cache:DEFAULT_ENV_VARS",
         "ray.tune.execution.class_cache:ENV_VARS_TO_PROPAGATE",
         "ray.job_config:JobConfig._runtime_env_has_working_dir",
     ],
@@ -35,17 +36,19 @@ def test_without_its_private_names_ray_does_less_and_nothing_fails(monkeypatch):
     assert vars(ray_private.job_config(["/first"])) == {}
 
 
-def test_keys_are_no_part_of_a_trials_runtime_environment(monkeypatch):
+def test_keys_are_no_part_of_a_trials_runtime_environment_which_is_empty_for_a_ray_started_here(monkeypatch):
     monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", "hunter2")
     # As Ray has it: a study that ran in this process has withheld the keys before.
     monkeypatch.setattr(class_cache, "ENV_VARS_TO_PROPAGATE", {"AWS_SECRET_ACCESS_KEY"})
 
-    def options():
-        return str(class_cache._ActorClassCache().get(type("Trial", (), {}))._default_options)
+    def environment():
+        return class_cache._ActorClassCache().get(type("Trial", (), {}))._default_options["runtime_env"]
 
-    assert "hunter2" in options(), "else nothing is left to withhold"
+    with ray_private.without_environment():
+        assert environment() == {}
+    assert "hunter2" in str(environment()), "else nothing is left to withhold"
     ray_private.withhold_credentials()
-    assert "hunter2" not in options()
+    assert "hunter2" not in str(environment())
 
 
 def test_workers_look_first_where_they_are_told_to():
