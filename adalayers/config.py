@@ -13,7 +13,8 @@ import importlib
 import math
 import types
 import typing
-from collections.abc import Callable, Collection, Mapping
+from abc import ABC
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, get_args
 
@@ -96,7 +97,7 @@ class AdapterConfig:
 
 
 @dataclass(frozen=True, kw_only=True)
-class TrialConfig(HeadConfig, AdapterConfig):
+class TrialConfig(HeadConfig, AdapterConfig, ABC):
     """Hyperparameters that all fusion methods share. Impossible values raise `BadInput`, which repeats them.
 
     Which data
@@ -148,7 +149,7 @@ class TrialConfig(HeadConfig, AdapterConfig):
     """
 
     fusion: ClassVar[str]
-    method: ClassVar[Callable[[Any, Shape], Any]]
+    method: ClassVar[type[Any]]
     tasks: ClassVar[tuple[Head, ...]] = ("sequence", "token")
     own_read_out: ClassVar[bool] = False
     token_by_token: ClassVar[bool] = False
@@ -206,7 +207,8 @@ class TrialConfig(HeadConfig, AdapterConfig):
 
     def build(self, shape: Shape) -> Fusion:
         """Return the fusion, its parameters drawn from torch's global stream."""
-        return self.method(self, shape)
+        fusion: Fusion = self.method(self, shape)
+        return fusion
 
     def unused(self, shape: Shape) -> set[str]:
         """Return the names of hyperparameters that change nothing here; methods add theirs."""

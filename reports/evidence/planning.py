@@ -35,9 +35,7 @@ def spread(
     table = pd.DataFrame(scores).sort_index()  # seeds x arms
     table = table.loc[:, table.count() >= min(MIN_SEEDS_OF_SPREAD, table.count().max())].dropna()
     seeds = [int(seed) for seed in table.index.to_numpy()]
-    distinct = {
-        tuple(answers.get((arm, seed), arm) for seed in seeds): table[arm] for arm in scores if arm in table
-    }
+    distinct = {tuple(answers.get((str(arm), seed), str(arm)) for seed in seeds): table[arm] for arm in table}
     grid = np.array([*distinct.values()])
     if min(grid.shape) < 2:
         return None
