@@ -81,7 +81,8 @@ class Backbone(nn.Module):
         Raises:
             BadInput: For a model whose streams are not l layers of one width.
         """
-        self.model.eval()  # someone may have called model.train() past our own
+        if not self.training:
+            self.model.eval()  # someone may have called model.train() past our own
         # RoBERTa's kind counts positions by what is no pad token, so padding has to be that token.
         input_ids = input_ids.masked_fill(attention_mask == 0, self.pad_id)
         more: dict[str, Tensor] = {}

@@ -90,7 +90,7 @@ def test_a_method_beats_the_majority_class(name, words, changes, world, tmp_path
     given = (str(world["dataset"]), {}) if words else ("acceptability-demo", sizes)
     prepared = prepare(DataRequest("minilm", given[0], **given[1]))
     setting = setting_of(STUDY, prepared.shape, "acceptability-demo", epochs=10, pool=400)
-    config = with_overrides(setting.base, {**methods(setting)[name][2], **changes})
+    config = with_overrides(setting.base, {**methods(setting)[name][1], **changes})
     data = prepared.data("disk", cache=tmp_path)
     outcome = train(config, data, seed=1, test=True)
     floor = prepared.task.baseline("validation")

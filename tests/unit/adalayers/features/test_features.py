@@ -287,7 +287,7 @@ def test_a_cache_that_may_only_be_read_is_read_and_what_it_lacks_is_said(make, t
     made = lambda path, *a, **k: mkdir(path, *a, **k) if path.exists() else refuse()  # noqa: E731
     monkeypatch.setattr("adalayers.features.store.os.access", lambda path, mode: False)
     monkeypatch.setattr("adalayers.features.store.FileLock", refuse)
-    for name, instead in (("touch", refuse), ("write_text", refuse), ("mkdir", made)):
+    for name, instead in (("touch", refuse), ("mkdir", made)):
         monkeypatch.setattr(Path, name, instead)
     assert torch.equal(read(make(on_progress=never)), before)
     with pytest.raises(
