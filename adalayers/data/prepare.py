@@ -60,13 +60,9 @@ class Prepared:
 
     @property
     def shape(self) -> Shape:
-        return Shape(
-            self.task.kind.head,
-            self.task.kind.n_outputs(self.task.label_names),
-            self.source.streams,
-            self.source.width,
-            self.source.family,
-        )
+        kind, source = self.task.kind, self.source
+        n_outputs = kind.n_outputs(self.task.label_names)
+        return Shape(kind.head, n_outputs, source.streams, source.width, source.family)
 
     def reading(self, configs: Iterable[TrialConfig], *, pool: bool = True) -> Prepared:
         """Return the same data with the hidden states that these configurations read, to be computed and stored.

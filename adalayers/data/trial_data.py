@@ -115,15 +115,9 @@ class SplitData:
         words = None
         if self.word_offsets is not None:
             words = to_device(torch.from_numpy((np.cumsum(lengths) - lengths)[owners] + places), device)
-        return Batch(
-            states=self.features.read(examples, states, device),
-            lengths=torch.from_numpy(lengths),
-            labels=to_device(torch.from_numpy(self.labels[rows]), device),
-            words=words,
-            rows=rows,
-            examples=examples,
-            tokens=self.tokens,
-        )
+        read = self.features.read(examples, states, device)
+        labels = to_device(torch.from_numpy(self.labels[rows]), device)
+        return Batch(read, torch.from_numpy(lengths), labels, words, rows, examples, self.tokens)
 
     def lengths(self, examples: np.ndarray) -> np.ndarray:
         """Return how many vectors each of these sequences has, int64 [batch]."""

@@ -32,7 +32,7 @@ from adalayers.backbones.tokens import Encoded
 from adalayers.console.progress import size
 from adalayers.errors import BadInput, CannotWrite
 from adalayers.features import store
-from adalayers.features.store import OutOfRange, item_bytes
+from adalayers.features.store import PRECISIONS, OutOfRange
 from adalayers.states import Pooling, Precision, State
 from adalayers.storage.to_json import JsonObject
 from adalayers.tensors.ragged import pooled, ragged_index, ragged_rows, to_device, token_batches
@@ -224,7 +224,8 @@ def stored_rows(source: BackboneSource, encoded: Encoded) -> int:
 
 def stored_bytes(source: BackboneSource, encoded: Encoded, precision: str = "float16") -> int:
     """Return the size of the store of a split, in bytes."""
-    return stored_rows(source, encoded) * len(source.states) * source.width * item_bytes(precision)
+    numbers = stored_rows(source, encoded) * len(source.states) * source.width
+    return numbers * PRECISIONS[precision][0].itemsize
 
 
 def store_key(source: BackboneSource, encoded: Encoded, precision: str) -> JsonObject:

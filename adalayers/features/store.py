@@ -58,11 +58,6 @@ class OutOfRange(Exception):
     """A hidden state does not fit the precision asked for, or tells nothing apart; says which, and why."""
 
 
-def item_bytes(precision: str) -> int:
-    """Return the bytes of one number."""
-    return np.dtype(PRECISIONS[precision][1]).itemsize
-
-
 def to_stored(values: Tensor, precision: str, name: str) -> np.ndarray:
     """Return [tokens, K] as the store keeps it.
 
@@ -188,7 +183,7 @@ class Writer:
         self._files.append(file)
         np.lib.format.read_magic(file)
         np.lib.format.read_array_header_1_0(file)
-        file.truncate(file.tell() + rows * self._width * item_bytes(self._precision))
+        file.truncate(file.tell() + rows * self._width * PRECISIONS[self._precision][0].itemsize)
         file.seek(0)
         self._hashers.append(cast("xxhash.xxh3_128", hashlib.file_digest(file, xxhash.xxh3_128)))
         if self._hashers[-1].hexdigest() != digest:

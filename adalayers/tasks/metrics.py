@@ -239,6 +239,10 @@ def _count_entities(answers: Answers, only: str = "") -> Counts:
     return Counts(gold, predicted, hits, 1)
 
 
+def _accuracy(hits: np.ndarray, predicted: np.ndarray, gold: np.ndarray, n_labels: int) -> np.ndarray:
+    return np.asarray(hits.sum(axis=1) / gold.sum(axis=0))
+
+
 def _matthews(hits: np.ndarray, predicted: np.ndarray, gold: np.ndarray, n_labels: int) -> np.ndarray:
     n = gold.sum(axis=0)  # each example has one class
     covariance = n * hits.sum(axis=1) - (gold * predicted).sum(axis=1)
@@ -246,33 +250,26 @@ def _matthews(hits: np.ndarray, predicted: np.ndarray, gold: np.ndarray, n_label
     return np.divide(covariance, np.sqrt(variances), out=np.zeros_like(covariance), where=variances > 0)
 
 
+def _precision(hits: np.ndarray, predicted: np.ndarray, gold: np.ndarray, n_labels: int) -> np.ndarray:
+    return np.asarray(hits[:, 0] / np.maximum(predicted[:, 0], 1))
+
+
+def _recall(hits: np.ndarray, predicted: np.ndarray, gold: np.ndarray, n_labels: int) -> np.ndarray:
+    return np.asarray(hits[:, 0] / np.maximum(gold[0], 1))
+
+
 def _f1(hits: np.ndarray, predicted: np.ndarray, gold: np.ndarray, n_labels: int) -> np.ndarray:
     return np.asarray((2 * hits / np.maximum(gold + predicted, 1)).sum(axis=1) / n_labels)
 
 
-ACCURACY = CountedMetric(
-    "accuracy",
-    "accuracy",
-    "share correct, 0 to 1",
-    of_rows=_count_right,
-    of_sums=lambda hits, predicted, gold, n: hits.sum(axis=1) / gold.sum(axis=0),
-)
+_SHARE = "share correct, 0 to 1"
+ACCURACY = CountedMetric("accuracy", "accuracy", _SHARE, of_rows=_count_right, of_sums=_accuracy)
 F1_MACRO = CountedMetric("f1_macro", "macro F1", of_rows=count_classes, of_sums=_f1)
 MATTHEWS = CountedMetric(
     "matthews", "Matthews correlation", "-1 to 1", -1.0, 1.0, 0.02, of_rows=count_classes, of_sums=_matthews
 )
-PRECISION = CountedMetric(
-    "precision",
-    "entity precision",
-    of_rows=_count_entities,
-    of_sums=lambda hits, predicted, gold, n: hits[:, 0] / np.maximum(predicted[:, 0], 1),
-)
-RECALL = CountedMetric(
-    "recall",
-    "entity recall",
-    of_rows=_count_entities,
-    of_sums=lambda hits, predicted, gold, n: hits[:, 0] / np.maximum(gold[0], 1),
-)
+PRECISION = CountedMetric("precision", "entity precision", of_rows=_count_entities, of_sums=_precision)
+RECALL = CountedMetric("recall", "entity recall", of_rows=_count_entities, of_sums=_recall)
 F1 = CountedMetric("f1", "entity F1", of_rows=_count_entities, of_sums=_f1)
 
 
