@@ -72,8 +72,8 @@ class TokensFirst(Fusion, config=TokensFirstConfig):
         if config.aggregate != "mean":
             names = [*(state.key for state in self.states), "layers"]
             kind = {"gate": Gate, "attention": Attention}[config.aggregate]
-            *of_tokens, self.over_layers = starts(names, lambda: kind(config, self.width))
-            self.over_tokens = nn.ModuleList(of_tokens)
+            *of_tokens, of_layers = starts(names, lambda: kind(config, self.width))
+            self.over_tokens, self.over_layers = nn.ModuleList(of_tokens), of_layers
 
     def fuse(self, states: States, lengths: Lengths, live: list[State]) -> Float[Tensor, "batch K"]:
         """Return v, float32."""
