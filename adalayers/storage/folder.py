@@ -160,8 +160,7 @@ class Folder:
     def read_sealed(self, name: str) -> dict[str, Any]:
         """Return what `write_sealed` has written. Raises `ValueError` where it is not what was written."""
         document = self.read_json(name)
-        checksum = document.pop("checksum", None) if isinstance(document, dict) else "none"
-        if checksum not in (None, _checksum(document)):
+        if not isinstance(document, dict) or document.pop("checksum", None) != _checksum(document):
             raise ValueError("its checksum is wrong")
         return dict(document)
 
