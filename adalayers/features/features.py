@@ -268,11 +268,10 @@ def stored(
     *,
     precision: Precision = "float16",
     about: Mapping[str, Any] | None = None,
+    device: torch.device | None = None,
     on_progress: Progress | None = None,
 ) -> StoredFeatures:
     """Return the features of `encoded`: from a complete store if there is one, else computed now and stored.
-
-    They are computed on a GPU if there is one.
 
     A store that an earlier process began is continued, one with wrong checksums is computed again, and one that
     another process is computing is waited for.
@@ -284,6 +283,7 @@ def stored(
         backbone:    Loads the backbone; called only if there is something to compute.
         precision:   In which states are stored; those beyond float16's range are stored as float32.
         about:       Facts for people, written into `meta.json`.
+        device:      Where they are computed; None: on a GPU if there is one.
         on_progress: Called as states are computed.
 
     Raises:
@@ -311,7 +311,7 @@ def stored(
         if damage is not None:
             model = backbone()
             try:
-                _fill(folder, source, encoded, key, about or {}, model, on_progress)
+                _fill(folder, source, encoded, key, about or {}, model, device, on_progress)
             except OSError as error:
                 raise CannotWrite(
                     f"wanted to store hidden states in {root}, which failed: {error.strerror or error}; make room "
@@ -329,10 +329,11 @@ def _fill(
     key: JsonObject,
     about: Mapping[str, Any],
     backbone: Backbone,
+    device: torch.device | None,
     on_progress: Progress | None,
 ) -> None:
     """Compute what a store lacks. One that is there whole, which is damaged, is begun again."""
-    device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
+    device = device or torch.device("cuda" if torch.cuda.is_available() else "cpu")
     spec = {
         "key": key,
         "computed_with": {"torch": torch.__version__, "device": device.type, "batch_tokens": EXTRACT_TOKENS},

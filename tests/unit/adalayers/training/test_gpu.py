@@ -25,7 +25,7 @@ def test_bfloat16_states_computed_there_are_those_of_the_cpu_but_for_rounding(tm
     half = dataclasses.replace(every, dtype="bfloat16")
     encoded = tokens.encode(tokens.load_tokenizer(source), ["abba abc", "cab", "a bad cab"] * 5, 16)
     cpu, cuda, examples = torch.device("cpu"), torch.device("cuda"), np.array([3, 0, 7])
-    found = stored(tmp_path, half, encoded, lambda: loading.load(half))
+    found = stored(tmp_path, half, encoded, lambda: loading.load(half), device=cuda)
     exact = stored(tmp_path, every, encoded, lambda: loading.load(every), device=cpu)
     assert found.folder != exact.folder
     expected, copied = exact.read(examples, every.states, cpu), found.read(examples, half.states, cpu)
