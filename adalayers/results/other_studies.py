@@ -173,7 +173,7 @@ class OtherStudies:
             {str(key): value for key, value in evaluation.items() if key != "trial_id" and not pd.isna(value)}
             for evaluation in left(files.HISTORY).to_dict("records")
         ]
-        work.write_json(PROGRESS, {"status": "completed", "error": "", "row": row, "history": rows})
+        work.write_sealed(PROGRESS, {"status": "completed", "error": "", "row": row, "history": rows})
         return True
 
     def _rows(self, folder: Folder, trial_id: str, name: str) -> pd.DataFrame:

@@ -38,7 +38,7 @@ def train(record, trial_id, right, arm):
     row = {"val/accuracy": right / 10, "test/accuracy": right / 10, "epochs": 2, "seconds": 3.5}
     row["predictions"] = prediction_hash(rows)
     history = [{"epoch": 1.0, "val/accuracy": right / 10}, {"epoch": 2.0, "mix/weight_01": 0.25}]
-    work.write_json(PROGRESS, {"status": "completed", "error": "", "row": row, "history": history})
+    work.write_sealed(PROGRESS, {"status": "completed", "error": "", "row": row, "history": history})
     record.end(trial_id)
 
 

@@ -42,7 +42,7 @@ def leave(record, trial_id, status="completed", score=0.5, error=""):
         work.write_bytes(f"{BEST}/model.safetensors", f"model of {trial_id}".encode())
         rows = [{"split": "val", "index": 0, "label": "a", "prediction": "b", "score": 0.9}]
         work.write_parquet(PREDICTIONS, pd.DataFrame(rows))
-    work.write_json(PROGRESS, {"status": status, "error": error, "row": row, "history": history})
+    work.write_sealed(PROGRESS, {"status": status, "error": error, "row": row, "history": history})
 
 
 def ended(record, trial_id=T1, said=None, **left):
@@ -202,7 +202,7 @@ def test_what_a_worker_that_outlived_its_driver_leaves_changes_no_finished_row(f
     leave(record, T1, score=0.9)
     late = record.work(T1).read_sealed(PROGRESS)
     late["row"] |= {"epochs": 7, "seconds": 99.0}
-    record.work(T1).write_json(PROGRESS, late)
+    record.work(T1).write_sealed(PROGRESS, late)
     again = StudyRecord(folder, "f1")
     again.write()
     assert folder.read_bytes(TRIALS) == before

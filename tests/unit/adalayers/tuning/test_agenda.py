@@ -74,7 +74,7 @@ def finish(agenda, request, score=0.5, status="completed", epochs=(1,)):
     history = [{"epoch": float(epoch), "step": epoch, "val/accuracy": score} for epoch in epochs]
     row = {"val/accuracy": score, "epochs": len(epochs)}
     left = {"status": status, "error": "", "row": row, "history": history}
-    agenda.record.work(request.trial_id).write_json(PROGRESS, left)
+    agenda.record.work(request.trial_id).write_sealed(PROGRESS, left)
     if status != "unfinished":
         agenda.record.end(request.trial_id, status)
         agenda.ended(request.trial_id, status)
