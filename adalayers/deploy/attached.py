@@ -187,7 +187,7 @@ class Attached:
         self._unavailable_because: str | None = why
 
     def _begin(self, module: nn.Module, inputs: tuple[Any, ...], named: dict[str, Any]) -> None:
-        arguments = {**dict(zip(self._arguments, inputs, strict=False)), **named}
+        arguments = {**dict(zip(self._arguments, inputs)), **named}  # noqa: B905  # torch 2.7 compiles no `strict`
         cache: Any = arguments.get("past_key_values")
         cached = int(cache.get_seq_length()) if hasattr(cache, "get_seq_length") else 0
         recorded = self._tokens() if self._unavailable_because is None else 0

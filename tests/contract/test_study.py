@@ -118,7 +118,7 @@ def test_history_predictions_and_best_model_are_those_of_the_trials(study):
     assert list(weights.columns) == [f"mix/weight_{i:02d}" for i in range(1, 5)]
     assert np.allclose(weights.sum(axis=1), 1)
     evaluated = history.dropna(subset=["val/f1_macro"]).groupby("trial_id")["val/f1_macro"]
-    assert evaluated.max().to_dict() == trials["val/f1_macro"].to_dict()
+    assert evaluated.max().to_dict() == pytest.approx(trials["val/f1_macro"].to_dict())
     assert evaluated.size().to_dict() == trials["epochs"].to_dict()
     predictions = pd.read_parquet(study.folder / "predictions.parquet")
     assert {*predictions["trial_id"]} == {*trials.query("stage == 'confirm'").index}
