@@ -110,7 +110,7 @@ class PlannedArm:
         tunes: Names of the arms whose searches found this configuration.
         words: What pages call it, where its name does not say it.
         against: Names of the arms that it is compared with; None: of one outside the core, the control.
-        beside: The same of those that are not primary.
+        secondary: The same of those that are not primary.
     """
 
     name: str = ""
@@ -122,7 +122,7 @@ class PlannedArm:
     fusion: str = ""
     words: str = field(default="", metadata={"later": True})
     against: tuple[str, ...] | None = field(default=None, metadata={"later": True})
-    beside: tuple[str, ...] = field(default=(), metadata={"later": True})
+    secondary: tuple[str, ...] = field(default=(), metadata={"later": True})
 
     @property
     def levels(self) -> Settings:
@@ -203,7 +203,7 @@ def _pairs(arms: Sequence[PlannedArm], cells: Collection[str], control: str) -> 
     for arm in arms:
         unnamed = () if arm.name in cells or arm.role == "tuned" else (control,)
         sides += [(arm.name, other, True) for other in (unnamed if arm.against is None else arm.against)]
-        sides += [(arm.name, other, False) for other in arm.beside]
+        sides += [(arm.name, other, False) for other in arm.secondary]
     sides += [(tuned[arm.name], tuned.get(control, ""), True) for arm in arms if arm.name in tuned]
     for name, other, primary in sides:
         if names.get(other, name) != name:

@@ -122,7 +122,7 @@ class Arm:
             is its name.
         words: What pages call it, where its name does not say it.
         against: Names of the arms that it is compared with; None: of one outside the core, the control.
-        beside: The same of those that are not primary.
+        secondary: The same of those that are not primary.
     """
 
     name: str
@@ -131,7 +131,7 @@ class Arm:
     label: str = ""
     words: str = ""
     against: tuple[str, ...] | None = None
-    beside: tuple[str, ...] = ()
+    secondary: tuple[str, ...] = ()
 
 
 UNIFORM = Arm("uniform", "uniform", {"mix": "uniform"})
@@ -394,7 +394,7 @@ class ConfirmedArm:
     tunes: tuple[str, ...] = ()
     words: str = ""
     against: tuple[str, ...] | None = None
-    beside: tuple[str, ...] = ()
+    secondary: tuple[str, ...] = ()
 
     def planned(self, config: Settings) -> PlannedArm:
         """Return the arm as comparisons and reports know it, by these hyperparameters of it."""

@@ -87,7 +87,7 @@ def arms(setting: Setting) -> tuple[list[Arm], list[str]]:
             if stream == ENCODER:
                 first.append(Arm(f"first token, {stream}", "first-token", token, against=mix))
             else:
-                first.append(Arm(f"first token, {stream}", "floor", token, against=(), beside=mix))
+                first.append(Arm(f"first token, {stream}", "floor", token, against=(), secondary=mix))
     return [*core, *last, *([] if setting.shape.per_token else first)], _notes(setting)
 
 

@@ -81,9 +81,9 @@ def arm(method: str, overrides: Settings, size: int, epochs: int, role: Role = "
     overrides = {**overrides, "train_examples": size, "epochs": epochs}
     if role != FINE_TUNED:
         return Arm(f"{method} {under}", role, overrides, label=method, against=())
-    beside = f"{method} {under}", f"{LAST_LAYER} {FINE_TUNED} {under}"
+    others = f"{method} {under}", f"{LAST_LAYER} {FINE_TUNED} {under}"
     overrides["base_model"] = FINE_TUNED
-    return Arm(f"{method} {FINE_TUNED} {under}", role, overrides, label=method, against=(), beside=beside)
+    return Arm(f"{method} {FINE_TUNED} {under}", role, overrides, label=method, against=(), secondary=others)
 
 
 def arms(setting: Setting) -> tuple[list[Arm], list[str]]:

@@ -34,7 +34,9 @@ def arms(setting: Setting) -> tuple[list[Arm], list[str]]:
     wide = [k for k in setting.levels("k", [*widths]) if k % setting.base.heads == 0]
 
     def as_wide(name: str, role: Role, what: Settings) -> list[Arm]:
-        return [Arm(f"{name} k={k}", role, {**what, "k": k}, beside=(f"{name} k={wide[0]}",)) for k in wide]
+        return [
+            Arm(f"{name} k={k}", role, {**what, "k": k}, secondary=(f"{name} k={wide[0]}",)) for k in wide
+        ]
 
     layer = as_wide(f"layer={chosen}", "single", {"mix": "single", "layer": chosen})
     often = {"fusion": "wide-layer", "layer": chosen, "projections": len(numbers)}
@@ -43,7 +45,7 @@ def arms(setting: Setting) -> tuple[list[Arm], list[str]]:
     return [
         Arm("mix", "mix", {"mix": "learned"}),
         *layer,
-        Arm(f"layer={chosen} projections={len(numbers)}", "component", often, beside=once),
+        Arm(f"layer={chosen} projections={len(numbers)}", "component", often, secondary=once),
         *(as_wide("last", "last", {"mix": "last"}) if chosen != numbers[-1] else []),
     ], [] if "layer" in setting.fixed else [notes]
 
