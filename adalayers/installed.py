@@ -64,12 +64,24 @@ def require_own_script() -> None:
 def own_module(name: str) -> ModuleType:
     """Import a module of `studies`, `search_spaces` or `reports` by its name in a clone: "studies.alpha_lambda".
 
-    Not found where another package of that name was imported before: a wheel has its own under another name.
+    Raises:
+        BadInput: Another package of that name was imported before.
     """
     folder = name.partition(".")[0]
     if (PACKAGE / folder).is_dir():
         return importlib.import_module(f"adalayers.{name}")
-    if folder not in sys.modules and (spec := PathFinder.find_spec(folder, [str(PACKAGE.parent)])):
+    place = PACKAGE.parent / folder
+    loaded = sys.modules.get(folder)
+    if loaded is not None and next(iter(getattr(loaded, "__path__", ())), None) != str(place):
+        raise BadInput(
+            f"wanted this library's own {folder!r} in {place}, another module of that name was imported before "
+            f"({getattr(loaded, '__file__', None) or 'a folder'}); import it later, rename it, or install adalayers "
+            "from a wheel, which has its own under another name"
+        )
+    if loaded is None:
+        spec = PathFinder.find_spec(folder, [str(PACKAGE.parent)])
+        if spec is None:
+            raise ModuleNotFoundError(f"No module named {folder!r} in {PACKAGE.parent}", name=folder)
         sys.modules[folder] = module_from_spec(spec)
         if spec.loader is not None:
             spec.loader.exec_module(sys.modules[folder])
