@@ -8,8 +8,7 @@ Fixed       everything else, at the script's defaults or --set
 Metric      the dataset's selection metric, or --metric; chosen on validation, published on test
 Budget      factorial: every arm x --seeds, unpruned; no search unless --trials is given
 Command     python studies/decoder_layers.py --backbone bart-large-cnn t5-base gpt2 --dataset cola
-Result      so far, SmolLM2-135M on CoNLL-2003 (docs/answers.md): it learns; which half of the layers and
-            which sub-token of a word are open. None yet on an encoder-decoder model
+Result      none that decides yet
 
 The streams:
     A frozen backbone gives hidden states: those of an encoder, of a decoder, or of both, which the layer mix adds up

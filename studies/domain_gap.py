@@ -8,8 +8,7 @@ Fixed       everything else, at the script's defaults or --set
 Metric      the dataset's selection metric, or --metric, as a share of the way from a trivial model to a perfect one
 Budget      no search unless --trials is given; confirmation: every arm x --seeds in every case, unpruned
 Command     python studies/domain_gap.py --backbone roberta-large --dataset imdb cola conll2003 --reference-dataset imdb
-Result      so far, MiniLM on IMDB, CoNLL-2003 and CoLA (docs/answers.md): three datasets cannot say. None
-            yet on a base model of the thesis's size
+Result      none that decides yet
 
 The model:
     A frozen backbone gives hidden states. Each is projected, and the layer mix adds the projections up: with learned

@@ -10,8 +10,7 @@ Fixed       mix_lr at 1e-3, for it is one axis with alpha; all else at the scrip
 Metric      the dataset's selection metric, or --metric; spans on validation, as in that report, arms on test
 Budget      four arms x --seeds, unpruned; every span is scored with each trained model, relative to it
 Command     python studies/layer_spans.py --backbone minilm --dataset conll2003
-Result      so far, MiniLM on CoNLL-2003 (docs/answers.md): by mean score the mix can do without the last of six
-            layers, adapters without the upper three. None yet on a base model of the thesis's size
+Result      none that decides yet
 
 The spans:
     The layer mix adds up projections of a frozen backbone's hidden states with the weights p̃ = softmax(α p), p

@@ -10,7 +10,7 @@ Fixed       all else at the script's defaults or --set; AdamW, warm-up and linea
 Metric      the dataset's selection metric, or --metric; chosen on validation, published on test
 Budget      a search of --trials for each method; then each as its search found it best x --seeds, unpruned
 Command     python studies/methods.py --backbone minilm --dataset conll2003
-Result      none that decides yet (docs/results/methods, five seeds and fewer)
+Result      none that decides yet
 
 The methods:
     Fusions read the hidden states of a frozen base model: at its own width, with a read-out of their own or a linear

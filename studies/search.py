@@ -8,8 +8,7 @@ Metric      the dataset's selection metric, or --metric; chosen on validation, p
 Budget      search: --trials configurations, most of them pruned; confirmation: its best and four known ones x --seeds.
             Which hyperparameters matter takes 95 that are not pruned: --scheduler fifo
 Command     python studies/search.py --backbone roberta-large --dataset conll2003
-Result      so far, MiniLM on CoNLL-2003 (docs/answers.md): the best of 40 configurations against the
-            defaults is open. None yet on a base model of the thesis's size
+Result      none that decides yet
 
 The search:
     Hidden states of a frozen backbone are projected to k dimensions and added up with the weights p̃ = softmax(α p),

@@ -7,6 +7,7 @@ import os
 
 import pytest
 
+from adalayers.config import FUSIONS, trial_config
 from adalayers.data.prepare import prepare
 from adalayers.provenance import BackboneId, DatasetId, Provenance
 from adalayers.results.study_file import read_study
@@ -14,11 +15,13 @@ from adalayers.results.trial_row import read_trial_rows
 from adalayers.states import Shape
 from adalayers.storage.folder import Folder
 from adalayers.tasks.kinds import KINDS
+from tests.helpers.states import made_shape
 from tests.helpers.studying import ROOT
 
 DATA = os.environ.get("ADALAYERS_DATA")
 KEPT = sorted(path.parent for path in (ROOT / "docs" / "results").glob("*/*/study.json"))
-IDS = "fcd5d60bca6b7c34"
+METHODS = "5389bcfc213a9a1f"
+IDS = "410b75561f7ac7c0"
 """A hash of the ids that all rows would have if no split held anything: what is stored has no hashes of splits."""
 
 
@@ -39,6 +42,12 @@ def test_published_rows_have_the_ids_that_they_had():
         ids += [row.identity(shape, provenance) for row in read_trial_rows(folder).values()]
     assert len(ids) > 3000
     assert hashlib.sha256(json.dumps(ids).encode()).hexdigest()[:16] == IDS
+
+
+def test_default_configurations_of_all_methods_are_identified_as_they_were():
+    shape = made_shape("sequence", 2, 6, 384)
+    known = [trial_config(fusion=name, lr=0.01).identity(shape) for name in FUSIONS]
+    assert hashlib.sha256(json.dumps(known).encode()).hexdigest()[:16] == METHODS
 
 
 @pytest.mark.skipif(DATA is None, reason="needs CoLA in ADALAYERS_DATA")
