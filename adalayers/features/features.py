@@ -307,7 +307,9 @@ def stored(
     with store.exclusive(folder):
         damage = store.damage(folder, key) if store.is_complete(folder) else ""
         if damage:
-            logger.warning(f"{folder.name} is damaged ({damage}); its hidden states are computed again")
+            logger.warning(
+                f"{folder.name} is damaged or of another version ({damage}); its hidden states are computed again"
+            )
         if damage is not None:
             model = backbone()
             try:
