@@ -125,5 +125,7 @@ def test_noise_is_the_spread_and_the_seeds_that_find_the_smallest_effect(ran):
     assert float(found["sd"]) == pytest.approx((wide["good"] - wide["base"]).std() / 2**0.5, rel=1e-3)
     assert (found["arms"], found["seeds"], found["comparisons"]) == ("2", "20", "1")
     needed, sd = int(found["seeds_needed"]), float(found["sd"]) * 2**0.5
-    power = [stats.nct.sf(stats.t.isf(0.02, n - 1), n - 1, 0.003 / sd * n**0.5) for n in (needed - 1, needed)]
+    effects = [(needed - 1, 0.003), (needed, 0.003), (20, float(found["finds"]))]
+    power = [stats.nct.sf(stats.t.isf(0.02, n - 1), n - 1, effect / sd * n**0.5) for n, effect in effects]
     assert power[0] < 0.9 <= power[1]
+    assert power[2] == pytest.approx(0.9, abs=0.01)

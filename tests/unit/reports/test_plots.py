@@ -38,7 +38,8 @@ def texts_of(things) -> list[str]:
 
 def test_points_stand_at_their_levels_series_apart_and_hollow_without_interval(axes):
     rows = frame(x=["b", "a", "b"], mean=[1.0, 2.0, 3.0], series=["s", "s", "t"])
-    plots.points(rows.assign(low=[0.5, NAN, NAN], high=[1.5, NAN, NAN]), axes)
+    plots.points(rows.assign(low=[0.5, NAN, NAN], high=[1.2, NAN, NAN]), axes)
+    assert axes.collections[0].get_segments()[0][:, 1].tolist() == pytest.approx([0.5, 1.2])
     assert texts_of(axes.get_xticklabels()) == ["b", "a"]
     assert {(round(x), y) for x, y in drawn(axes)} == {(0, 1.0), (1, 2.0), (0, 3.0)}
     assert len({x for x, _ in drawn(axes)}) == 3

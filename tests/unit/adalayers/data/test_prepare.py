@@ -54,6 +54,14 @@ def test_a_metric_of_ones_own_is_part_of_what_determines_a_trial(backbone, tmp_p
     assert other.data("live").metric == "recall"
 
 
+def test_labels_are_part_of_what_determines_a_trial(backbone, tmp_path):
+    """Else rows of a dataset whose labels have been mended would be gone on with."""
+    request = asked(backbone, tmp_path / "words", train=[SHORT, LONG], validation=[SHORT, LONG])
+    before, mended = prepare(request).provenance.splits, prepare(request)
+    mended.task.splits["train"].labels[0] ^= 1
+    assert [name for name, of in mended.provenance.splits.items() if of != before[name]] == ["train"]
+
+
 GB = 10**9
 ROOM = {"store": 2 * GB, "missing": 2 * GB, "memory": 20 * GB, "disk": 100 * GB, "gpu": None, "share": None}
 

@@ -32,6 +32,8 @@ def test_read_whole_or_word_by_word_a_words_first_token_begins_it(tokenizer):
         (read,) = tokenize(tokenizer, [TEXT], 100)
         assert read.words == word_spans(TEXT)
         assert len(set(read.first.tolist())) == len(read.words)
+        assert (read.first <= read.last).all()
+        assert (read.last[:-1] < read.first[1:]).all(), "no word's last token is of the next one"
         for (begin, _), first in zip(read.words, read.first, strict=True):
             token = tokenizer.convert_ids_to_tokens(int(read.ids[first]))
             piece = tokenizer.convert_tokens_to_string([token]).strip()  # of sentencepiece a space, maybe

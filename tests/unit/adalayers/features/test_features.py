@@ -105,6 +105,7 @@ def test_every_ingredient_changes_the_store(source, encoded, turned, tmp_path, m
     other = dataclasses.replace(source, fingerprint="f" * 16)
     cut = dataclasses.replace(encoded, offsets=encoded.offsets + np.r_[0, 1, np.zeros(len(TEXTS) - 1, int)])
     given = [(source, encoded), (other, encoded), (source, turned), (source, cut)]
+    given.append((dataclasses.replace(source, dtype="bfloat16"), encoded))
     given += [(source, encoded, precision) for precision in ("float32", "bfloat16")]
     keys = [store_folder(tmp_path, *each) for each in given]
     monkeypatch.setattr("adalayers.features.features.STORE_FORMAT", 99)

@@ -122,6 +122,13 @@ def test_parameters_are_counted_exactly_also_once_saved(tmp_path):
     assert not again.fusion.refit()
 
 
+def test_rates_of_the_second_round_are_those_of_the_first():
+    outcome = train(trial_config(**SMALL, schedule="linear"), made_data(), seed=0)
+    rates = [row["lr"] for row in outcome.history if row["step"]]
+    assert len(rates) == 2 * 24
+    assert rates[:24] == rates[24:]
+
+
 @pytest.mark.parametrize("epoch", [4, 6], ids=["between", "second round"])
 def test_two_rounds_find_the_informative_layer_interrupted_or_not(tmp_path, epoch):
     settings, data = trial_config(**SMALL, fraction=0.2), made_data()

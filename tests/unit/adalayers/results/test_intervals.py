@@ -13,6 +13,7 @@ def test_mean_interval_by_hand():
     assert mean_interval([1.0, 2.0, 3.0, 4.0, 5.0]) == pytest.approx((3, 3 - half, 3 + half, 5), abs=1e-6)
     _, low, high, _ = mean_interval([0.9, 0.95, 0.99, 0.999, 1.0, 0.2], limits=(0.0, 1.0))
     assert (high, low > 0) == (1.0, True)
+    assert mean_interval([0.1, 0.05, 0.01, 0.0, 0.8], limits=(0.0, 1.0))[1] == 0.0
 
 
 @pytest.mark.parametrize(

@@ -2,7 +2,7 @@
 
 import pytest
 
-from adalayers.storage.redaction import foreign, reason, redacted
+from adalayers.storage.redaction import clean, foreign, reason, redacted
 
 
 @pytest.mark.parametrize(
@@ -37,3 +37,8 @@ def test_addresses_are_cut_where_their_query_begins(said, shown):
 )
 def test_redaction(uri, shown):
     assert redacted(uri) == shown
+
+
+@pytest.mark.parametrize("name", ["sig", "X-Amz-Signature", "X-Amz-Credential", "PWD", "api_key", "authuser"])
+def test_a_text_shows_no_secret_of_an_address_in_it(name):
+    assert clean(f"at https://host/x?{name}=swordfish, or ?a=1") == f"at https://host/x?{name}=*** or ?a=1"

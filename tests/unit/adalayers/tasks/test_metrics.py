@@ -134,3 +134,8 @@ def test_scores_of_numbers_by_hand_and_what_is_undefined_is_zero():
     one = number_scores(np.array([3.0]), np.array([2.0]))
     assert one == {"pearson": 0.0, "spearman": 0.0, "r2": 0.0, "rmse": 1.0, "mae": 1.0}
     assert number_scores(np.array([0.1, 0.7]), np.array([1e6 / 3, 1e6]))["pearson"] <= 1
+
+
+def test_scores_of_few_answers_have_a_smallest_effect_of_two_hundredths():
+    names = ("f1/PER", "matthews", "r2", "recall@fpr=0.01", "f1", "accuracy", "not known")
+    assert [metrics.smallest_effect(name) for name in names] == [0.02] * 4 + [0.01] * 3

@@ -499,8 +499,9 @@ def test_the_numbers_of_stsb(tmp_path):
     # Validation is drawn in equal shares from all tenths of the numbers, as far as 8 of 80 can be.
     order = np.argsort(np.argsort(scores))[task.splits["validation"].index] * 8 // 80
     assert sorted(order.tolist()) == list(range(8))
-    labels = task.splits["train"].labels
-    assert task.kind.about()["label_scale"] == pytest.approx({"mean": labels.mean(), "sd": labels.std()})
+    for of in (task, load_task("stsb", data_dir=tmp_path, train_examples=20)):
+        labels = of.splits["train"].labels
+        assert of.kind.about()["label_scale"] == pytest.approx({"mean": labels.mean(), "sd": labels.std()})
 
 
 def test_classes_of_words_are_a_kind_of_their_own(tmp_path):

@@ -103,6 +103,18 @@ def test_all_arms_in_double_precision_equal_the_trials_alone(kind, optimiser, do
     assert steps.call_args.args[0].model is not None
 
 
+@pytest.mark.parametrize("kind", ["sequence", "token"])
+def test_what_is_computed_as_one_is_the_model_that_is_kept(kind, double, monkeypatch):
+    """Both sides of all other comparisons here are computed so, a trial alone too."""
+    odd = {"normalise": False, "gelu_after_mix": True, "positions": True, "entropy_scale": "as-released"}
+    arms = [ARMS[3], {**ARMS[3], **odd}, SINGLE_LAYER[2], CUTOFF[0]]
+    wanted = trained(arms, kind)
+    for module in ("members", "together"):
+        monkeypatch.setattr(f"adalayers.training.{module}.alike", lambda model: None)
+    for outcome, own in zip(trained(arms, kind), wanted, strict=True):
+        assert_close(outcome, own, 1e-9)
+
+
 def test_each_members_rate_is_halved_at_its_own_time(double, steps):
     arms = [{"lr": 3e-2, "lr_patience": patience, "epochs": 4} for patience in (1, 2)]
     wanted = trained(arms)
@@ -172,6 +184,11 @@ def test_members_that_stop_early_diverge_or_are_of_another_kind_leave_the_rest_a
     for outcome, own in zip(others, wanted, strict=True):
         assert_close(outcome, own)
     assert {len(call.args[0].trainers) for call in steps.mock_calls} >= {2, 5}
+
+
+@pytest.mark.parametrize("other", [{"class_weights": "balanced"}, {"batch_size": 8}])
+def test_trials_that_read_or_weigh_examples_otherwise_take_steps_of_their_own(other, steps):
+    assert assert_as_alone([{}, other], "token", steps=steps) == {1}
 
 
 def test_a_group_that_is_interrupted_goes_on_to_the_same_numbers(tmp_path):

@@ -84,6 +84,12 @@ def test_a_trial_is_the_same_alone_and_after_others_in_one_process(tmp_path, mon
     assert run("again", dropout=0.3) == alone
 
 
+def test_every_epoch_drops_out_otherwise():
+    own, seeds = Trainer(config(), made_data(), seed=0, device=torch.device("cpu")), set()
+    finished(own.steps(lambda evaluation: seeds.add(own.generator.initial_seed())))
+    assert len(seeds) == 4
+
+
 def needing_memory(monkeypatch, kind, most, error):
     """Let a step of training over more than `most` labels fail as one that memory does not hold."""
     loss = KINDS[kind].loss
@@ -279,7 +285,9 @@ def test_words_lost_to_truncation_count_as_o(every):
     data = made_data("token")
     split = data.splits["validation"]
     split.word_places[::every] = -1
+    data.splits["validation"] = dataclasses.replace(split, index=split.index * 2)  # of a part of the source
     outcome = train(config(), data, seed=0, test=True)
+    assert outcome.predictions.query("split == 'val'")["index"].tolist() == [*range(0, 96, 2)]
     words = [*itertools.chain.from_iterable(outcome.predictions.query("split == 'val'")["prediction"])]
     assert len(words) == len(split.labels)
     assert set(words[::every]) == {"O"}

@@ -69,9 +69,9 @@ def agenda(folder, *, plan=None, undecided=None, analyses=(), arms=(), factors=(
 
 
 def finish(agenda, request, score=0.5, status="completed", epochs=(1,)):
-    """Let a trial begin and end."""
+    """Let a trial begin and end; its scores fall from the first epoch on."""
     agenda.record.begin(agenda.row(request))
-    history = [{"epoch": float(epoch), "step": epoch, "val/accuracy": score} for epoch in epochs]
+    history = [{"epoch": float(epoch), "step": epoch, "val/accuracy": score / epoch} for epoch in epochs]
     row = {"val/accuracy": score, "epochs": len(epochs)}
     left = {"status": status, "error": "", "row": row, "history": history}
     agenda.record.work(request.trial_id).write_sealed(PROGRESS, left)
@@ -324,8 +324,10 @@ def test_a_decided_study_has_nothing_left_and_one_with_more_seeds_is_extended(fo
 
 def test_a_failed_trial_that_is_run_again_and_an_arm_that_joins_late_are_extensions(folder):
     made = agenda(folder, trials=0, seeds=6)
-    run(made, stop=lambda job: "failed" if (job.arm, job.seed) == ("uniform", 3) else None)
+    how = {("uniform", 3): "failed", ("alpha=8", 2): "diverged"}
+    run(made, stop=lambda job: how.get((job.arm, job.seed)))
     (first,) = made.analyses(closing=True)
+    assert first.covered["alpha=8"] == [1, 2, 3, 4, 5, 6], "not of the easy seeds alone"
     assert first.covered["uniform"] == [1, 2, 4, 5, 6]
     again = agenda(folder, trials=0, seeds=6, analyses=[first])
     assert names(run(again)) == [("uniform", 3)]
@@ -578,5 +580,5 @@ def test_a_scheduler_gets_no_last_evaluation_of_a_completed_trial_and_what_one_u
     for status in ("completed", "stopped", "unfinished"):
         finish(made, made.next(), status=status, epochs=(1, 2))
     (search,) = made.searches
-    epochs = [[epoch for epoch, _ in evaluations] for _, evaluations in search.evaluated()]
-    assert epochs == [[1], [1, 2], [1, 2]]
+    both = [(1, 0.5), (2, 0.5)]  # the best so far
+    assert [evaluations for _, evaluations in search.evaluated()] == [both[:1], both, both]

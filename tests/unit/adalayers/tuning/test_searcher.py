@@ -71,6 +71,12 @@ def test_a_trial_that_goes_on_stands_in_the_rungs_with_the_scores_that_it_had_th
         assert reports(asha, number, 1, best) == decided
 
 
+def test_the_best_third_of_those_that_met_a_rung_before_goes_on():
+    """Of 0.0 to 0.9 two thirds lie below 0.6."""
+    asha = searching("asha", *((f"t{number}", [(1.0, number / 10)]) for number in range(10)))
+    assert [reports(asha, number, 1, best) for number, best in ((10, 0.5), (11, 0.65))] == [STOP, CONTINUE]
+
+
 def test_hyperband_ranks_trials_of_one_bracket_and_one_has_no_rungs():
     kind = SCHEDULERS["hyperband"]
     assert [rungs for _, rungs in kind.of(EPOCHS)] == [[1, 3], [3], []]

@@ -231,6 +231,14 @@ def test_a_trial_that_diverged_has_the_trivial_score_and_one_that_failed_withhol
         assert (min(claim.values.values()) < -0.3) == (lost == diverged)
 
 
+def test_a_failed_trial_beyond_the_last_analysis_withholds_nothing():
+    table = trials(by_seed({"control": [*LEVEL, 0.4], "a": np.linspace(0.5, 0.501, 7)}))
+    table.loc[table["trial_id"] == "a-007", "status"] = "failed"
+    for seeds, withheld in ((6, False), (7, True)):
+        (claim,) = claims(table, PAIR, analysed(("control", "a"), seeds), {}, PLANNED)
+        assert (claim.withheld, claim.verdict == "better") == (withheld, not withheld)
+
+
 # Other measures
 
 
