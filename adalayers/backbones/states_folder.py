@@ -71,6 +71,7 @@ def read(folder: Path) -> StatesFolder:
     shards: dict[str, list[Shard]] = {role: [] for role in ROLES}
     for role in ROLES:
         for path in sorted((folder / role).glob("*.safetensors")):
+            require(path.is_file(), "a safetensors file", path, "a folder")
             content = file_sha256(path)
             shards[role].append(_shard(path, tuple(meta["states"]), content))
             digest.update(f"{role}/{path.name}\0{content}\n".encode())
@@ -91,12 +92,13 @@ def require(holds: object, wanted: str, where: Path, came: object) -> None:
 def _meta(path: Path, text: bytes) -> dict[str, Any]:
     try:
         meta = {"embeddings": False, "causal": False, **json.loads(text)}
-    except (ValueError, TypeError) as error:
+    except (ValueError, TypeError, RecursionError) as error:
         raise BadInput(f"wanted a JSON object in {path}, got {error}; write it again ({PAGE})") from error
     for key, type_ in KEYS.items():
         require(isinstance(meta.get(key), type_), f"{key}, a {type_.__name__},", path, repr(meta.get(key)))
     names = meta["states"]
-    fits = len(names) > meta["embeddings"] and len({*map(str, names)} - {"lengths"}) == len(names)
+    fits = all(isinstance(name, str) for name in names)
+    fits = fits and len(names) > meta["embeddings"] and len({*names} - {"lengths"}) == len(names)
     require(fits, "the names of the states, lowest first, each once,", path, names)
     return meta
 

@@ -32,6 +32,8 @@ def list_or_remove(
         BadInput: If a limit is below 0, or no store has such a name.
     """
     root = local_path(cache_dir, "--cache-dir") if cache_dir else default_cache()
+    if root.exists() and not root.is_dir():
+        raise BadInput(f"wanted a folder of stores, {root} is a file; name another with --cache-dir")
     if keep_gb is not None and not keep_gb >= 0:
         raise BadInput(f"wanted --keep-gb of at least 0, got {keep_gb:g}; raise it")
     found = {folder: _bytes(folder) for folder in stores(root)}

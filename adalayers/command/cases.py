@@ -44,7 +44,7 @@ def cases(study: Study, flags: Flags, hold: Callable[[Folder], None] = lambda fo
         hold: Called with each results folder before it is read.
 
     Raises:
-        BadInput: For whatever of it cannot be had.
+        BadInput: For whatever of it cannot be had, or is named twice.
     """
     _check_output(flags.output)
     check_address(flags.resources.address)
@@ -58,13 +58,23 @@ def cases(study: Study, flags: Flags, hold: Callable[[Folder], None] = lambda fo
     base = base_config(space, flags.study.set, flags.study.epochs)
     if "fusion" in flags.study.set:
         space = space.without([name for name in space.nuisance if name not in base.values()])
+    taken: set[str] = set()
+
+    def enter(folder: Folder) -> None:
+        if folder.address in taken:
+            raise BadInput(
+                f"wanted each backbone, dataset and label column once, got {folder.uri} twice; name it once"
+            )
+        taken.add(folder.address)
+        hold(folder)
+
     columns = {request.label_column for request in flags.requests}
     cases: list[Case] = []
     for request in flags.requests:
         column = (request.label_column or None) if len(columns) > 1 else None
         named = (("--label-column", column), ("--label", flags.label))
         suffix = [_safe(flag, name) for flag, name in named if name is not None]
-        cases.append(_case(study, space, base, flags, request, suffix, hold))
+        cases.append(_case(study, space, base, flags, request, suffix, enter))
     return cases
 
 
@@ -83,6 +93,8 @@ def _check_output(output: str) -> None:
             "be deleted with the job's working folder; name one that stays"
         )
     root = Folder(output)
+    if root.is_local and any(path.is_file() for path in (root.path(), *root.path().parents)):
+        raise BadInput(f"wanted a folder as --output, {root.uri} is or lies below a file; name another")
     try:
         root.exists()
     except OSError as error:
@@ -98,7 +110,7 @@ def _case(
     flags: Flags,
     request: DataRequest,
     suffix: list[str],
-    hold: Callable[[Folder], None],
+    enter: Callable[[Folder], None],
 ) -> Case:
     prepared = prepare(request, weights=not flags.dry_run)
     if study.task_kind not in (None, prepared.task.kind.name):
@@ -121,7 +133,7 @@ def _case(
     name = "-".join([prepared.source.name, prepared.task.name, *suffix])
     folder = Folder(flags.output).child(study.name).child(name)
     request_record = asked(flags, prepared)
-    hold(folder)
+    enter(folder)
     # Without its weights a backbone has no fingerprint that says whether a study there is of it.
     new = flags.fresh or not prepared.source.has_weights
     before = new_study() if new else opened(folder, request_record, prepared.provenance)

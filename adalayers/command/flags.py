@@ -32,6 +32,8 @@ SMOKE = {"trials": 3, "seeds": 2, "epochs": 2, "max_length": 64, **_EXAMPLES}
 """What --smoke asks for where the user does not."""
 REFERENCES = tuple(reference_names.REFERENCES)
 """Names of the rows for scale."""
+LABEL_LENGTH = 64
+"""Most characters of a label: it is part of a folder's name, and file systems take 255 bytes."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -188,6 +190,8 @@ def _text(given: str | list[str] | None) -> str:
 def _given(p: argparse.ArgumentParser, argv: Sequence[str]) -> argparse.Namespace:
     given, rest = p.parse_known_args(argv, argparse.Namespace(epochs=None))  # None: it was not typed
     if rest:
+        if not rest[0].startswith("--"):
+            raise BadInput(f"wanted flags alone, got {rest[0]!r}; see --help")
         options = [option for option in p._option_string_actions if option.startswith("--")]
         raise unknown("flag", rest[0].partition("=")[0], options, hint="--help explains each flag")
     return given
@@ -204,6 +208,11 @@ def _check(given: argparse.Namespace) -> None:
         for value in values if isinstance(values, list | tuple) else [values]:
             if value is not None:
                 require_within(_option(field), value, field.metadata)
+    if given.label is not None and len(given.label) > LABEL_LENGTH:
+        raise BadInput(
+            f"wanted a --label of at most {LABEL_LENGTH} characters, it is part of a folder's name, got one of "
+            f"{len(given.label)}; shorten it"
+        )
     if given.group != "auto" and not (given.group.isdecimal() and len(given.group) < 10 and int(given.group)):
         raise BadInput(f"wanted --group auto or a number of at least 1, got {given.group!r}; change it")
 

@@ -36,10 +36,11 @@ def read(file: DataFile) -> Piece:
     lines = file.text().split("\n")
     written = [line for line in lines if line.strip()]
     tabs = 2 * sum("\t" in line for line in written) > len(written)
+    closed = tabs and all(line.endswith("\t") for line in written)
     document = 0
     sentences: list[list[Line]] = [[]]
     for number, line in enumerate(lines, 1):
-        fields = line.split("\t") if tabs else _BLANKS.split(line.strip(" \t"))
+        fields = line[: -1 if closed else None].split("\t") if tabs else _BLANKS.split(line.strip(" \t"))
         if line.strip() and fields[0].strip() != BORDER:
             sentences[-1].append(Line(number, document, fields))
         else:

@@ -129,6 +129,8 @@ def labelled(
                 f"wanted column {missing[0]!r} in {where}, got {', '.join(table.column_names)}; name it so "
                 f"there{advice}"
             )
+        if not rows:
+            raise BadInput(f"wanted examples in {where}, which is empty; fill it{advice}")
         if len(without) == len(rows):
             raise BadInput(f"wanted labels in column {label!r} of {where}, got none; label it{advice}")
         if table.features[label] != features[label] and shape in ("class", "tags"):

@@ -117,13 +117,14 @@ def _columns(file: DataFile, rows: list[Row]) -> dict[str, Any]:
             raise BadInput(
                 f"wanted one header line in {file.name}, line {line} is the same as the first; remove it"
             )
+    counted = len(names) > 1 and names in [[str(i + n) for i in range(len(names))] for n in (0, 1)]
     named: dict[str, Any] = {}
     for i, name in enumerate(names):
         values = [fields[i] or None for _, fields in others]
         given = [value for value in values if value is not None]
         number = all(map(NUMBER.fullmatch, (name, *given)))
         label = 2 * len({*given}) <= len(given) and name in {value.strip() for value in given}
-        if given and (number or label):
+        if given and not counted and (number or label):
             raise BadInput(
                 f"wanted a header line in {file.name}, its first line begins a column with {name!r}, as others do; put "
                 f"the names of the {len(names)} columns above it, or where it is one rename that column"

@@ -7,6 +7,7 @@ import itertools
 import os
 import re
 import shlex
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
@@ -65,10 +66,20 @@ class DataFile:
         return gzip.decompress(data) if data.startswith(b"\x1f\x8b") else data
 
     def text(self) -> str:
-        """Return the text, UTF-8 or UTF-16 with its mark, all line ends alike."""
+        """Return the text, all line ends alike.
+
+        Raises:
+            BadInput: If it is no UTF-8, nor UTF-16 with its mark.
+        """
         data = self.content()
         wide = data[:2] in (b"\xff\xfe", b"\xfe\xff")
-        text = data.decode("utf-16" if wide else "utf-8").removeprefix("\ufeff")
+        try:
+            text = data.decode("utf-16" if wide else "utf-8").removeprefix("\ufeff")
+        except UnicodeDecodeError as error:
+            line = data[: error.start].count(b"\n") + 1
+            raise BadInput(
+                f"wanted UTF-8 text in {self.name}, got byte {data[error.start]:#04x} in line {line}; save it as UTF-8"
+            ) from error
         return text.replace("\r\n", "\n") if "\n" in text else text.replace("\r", "\n")
 
 
@@ -293,10 +304,11 @@ def _holds_data(name: str) -> bool:
 
 
 def _forms_of_data(sources: Sequence[Source]) -> set[str]:
-    """Return the format of the data among files of several: those in which a name says train, else the first there."""
-    files = [(source.files[0].form, _role(source)) for source in sources if source.files]
+    """Return the format of the data among files of several: that of the most roles, train among them, or several."""
+    files = {(source.files[0].form, _role(source)) for source in sources if source.files}
+    roles = Counter(form for form, role in files if role and (form, "train") in files)
     first = [form for form in FORMS if form in dict(files)][:1]
-    return {form for form, role in files if role == "train"} or {*first}
+    return {form for form, count in roles.items() if count == max(roles.values())} or {*first}
 
 
 def _role(source: Source) -> str | None:

@@ -50,11 +50,14 @@ def check_uri(uri: str) -> None:
     """Check a tracking URI before anything runs.
 
     Raises:
-        BadInput: It is none, or a database that is gone with the process. What else MLflow refuses says `Mirror.check`.
+        BadInput: It is none, a folder as a database, which SQLAlchemy would try for minutes, or a database that is
+            gone with the process. What else MLflow refuses says `Mirror.check`.
     """
     path = SQLITE.match(uri)
     try:
-        kept = path["path"] != ":memory:" if path else not urlsplit(uri).scheme.startswith("sqlite")
+        kept = not urlsplit(uri).scheme.startswith("sqlite")
+        if path:
+            kept = path["path"] != ":memory:" and not os.path.isdir(path["path"])
     except ValueError:
         kept = False
     if not kept:

@@ -79,7 +79,8 @@ class Search:
     @property
     def size(self) -> int:
         """The number of trials that it has when it is done, as known now."""
-        return len(self._seen) if self._exhausted else max(self.trials, len(self._seen))
+        known = len(self._seen) + len(self._resumed)
+        return known if self._exhausted else max(self.trials, known)
 
     def remaining(self) -> int:
         """Return how many of its trials have not ended."""

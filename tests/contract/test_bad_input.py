@@ -42,7 +42,9 @@ def refuse(argv, capsys):
         ("--set fusion=scalar-mix", "--set fusion=scalar-mix"),
         ("--smallest-effect nan", "--smallest-effect above 0"),
         ("--label ///", "--label"),
-        ("minilm", "minilm"),
+        (f"--label {'x' * 300}", "--label of at most 64 characters"),
+        ("minilm", "wanted flags alone, got 'minilm'"),
+        (f"--output {__file__} --dry-run", "a folder as --output"),
         ("--output ~nouser-of-this-name/r", "~nouser-of-this-name"),
         ("--output ''", "a folder as --output, got none"),
         ("--output s3://", "'s3://' (ValueError: it names no bucket)"),
@@ -62,7 +64,6 @@ def test_flags(argv, wanted, capsys):
     ("argv", "wanted"),
     [
         ("--set cutoff=0.25", "below 1/4"),
-        (f"--output {__file__}", f"wanted to write results to {__file__}/"),
         ("--max-length 100000", "--max-length of at most"),
         ("--dry-run --set lr=1e30 optimiser=adamw", "diverge within a few steps"),
     ],
@@ -70,6 +71,11 @@ def test_flags(argv, wanted, capsys):
 def test_flags_that_the_backbone_or_the_data_refuse(argv, wanted, world, tmp_path, capsys):
     assert wanted in refuse([*flags(world, tmp_path / "results"), *argv.split()], capsys)
     assert not (tmp_path / "results").exists()
+
+
+def test_a_case_that_is_named_twice(world, tmp_path, capsys):
+    twice = ["--backbone", str(world["backbone"]), f"{world['backbone']}/."]
+    assert "once, got" in refuse([*flags(world, tmp_path / "results"), *twice], capsys)
 
 
 def test_a_hub_out_of_reach_is_said_soon(tmp_path, capsys, monkeypatch):

@@ -96,7 +96,7 @@ def test_an_entry_of_a_config_that_no_model_has_or_that_has_other_weights_read(
 @pytest.mark.parametrize(
     ("file", "content", "said"),
     [
-        ("config.json", None, r"config\.json of 'tiny'"),
+        ("config.json", None, r"no config\.json"),
         ("config.json", "{}", r"config\.json of 'tiny'"),
         (WEIGHTS, None, "holds none that are complete"),
         ("tokenizer.json", None, "wanted a tokeniser"),

@@ -99,6 +99,8 @@ def test_states_without_embeddings_and_of_a_decoder(copy):
         ({"model": 3}, "model"),
         ({"final_norm": None}, "final_norm"),
         ({"states": []}, "lowest first"),
+        ({"states": [1, 2]}, "lowest first"),
+        ("[" * 10**5, "meta.json"),
         ({"states": ["embeddings", "other"]}, "other"),
         ({"states": ["lengths", "layer_1"]}, "lowest first"),
     ],
@@ -139,6 +141,9 @@ def test_arrays_that_do_not_fit_are_refused_with_their_file(copy, names, change,
 def test_rows_and_folders_that_are_missing_are_named(copy, world, tmp_path):
     assert str(tmp_path / "none") in refused(tmp_path / "none")
     assert "meta.json" in refused(tmp_path)
+    (copy / "train" / "x.safetensors").mkdir()
+    assert "a folder" in refused(copy)
+    (copy / "train" / "x.safetensors").rmdir()
     sorted((copy / "train").iterdir())[0].unlink()
     message = refused(copy, world["dataset"])
     assert "120 examples" in message

@@ -144,6 +144,8 @@ def test_another_format_than_the_data_is_named(tmp_path):
     assert roles == {"train": ["train.csv"], "validation": ["dev.csv"]}
     assert unused == ("dev.json (another format)", "test.jsonl (another format)")
     assert assigned(where, "test=test.jsonl", "train=train.csv")[0]["test"] == ["test.jsonl"]
+    whole = assigned(folder(tmp_path / "two", "train.jsonl dev.jsonl train.csv"))
+    assert whole == ({"train": ["train.jsonl"], "validation": ["dev.jsonl"]}, ("train.csv (another format)",))
 
 
 def test_splits_as_they_are_asked_for(tmp_path):

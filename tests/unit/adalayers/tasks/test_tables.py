@@ -102,6 +102,7 @@ LONG = "a" * 200_000
         ("csv", "\ufefftext , label\na,x", ["a"], ""),
         ("csv", "text,label\ra,x\rb,y\r", ["a", "b"], ""),
         ("csv", "text,label,\na,x,\nb,y,\n", ["a", "b"], ""),
+        ("csv", "0,1\na,0\nb,1\n", {"0": ["a", "b"], "1": [0, 1]}, ""),
         (
             "csv",
             ",text,label\n0,a,x\n1,b,y\n",
@@ -131,7 +132,7 @@ def test_delimited_files_as_they_are_written(tmp_path, ending, content, texts, n
         ("text,label,text\na,x,b\n", "csv", "each column once in train.csv, got 'text' twice"),
         ("text,label\na,x\nb, c,y\n", "csv", "2 fields in line 3 of train.csv, .* got 3; .* holds ','"),
         ('text,label\n"a", he said,x\n"b" c,y\n', "csv", "to close it in train.csv, .* begins in line 3"),
-        ("text,label\nb,x\ncaf\xe9,x\n".encode("latin-1"), "csv", "csv in train.csv, .* decode byte 0xe9"),
+        ("text,label\nb,x\ncaf\xe9,x\n".encode("latin-1"), "csv", "UTF-8 .* got byte 0xe9 in line 3"),
         ('{"text": "a"}\n{"text": \n', "jsonl", "JSON in line 2 of train.jsonl"),
         ('{"text": "a"}\n\n[1]\n', "jsonl", "an object of columns in line 3 of train.jsonl, got list"),
         ('{"train": [{"a": 1}], "test": [{"a": 1}]}', "json", "one object with 'train', 'test'; write"),
@@ -201,6 +202,7 @@ def test_words_and_tags_of_column_files_are_what_is_written(tmp_path):
     assert hashtags["0"] == [["#EU", "is"], ["#it", "is"]]
     empty, _ = only(tmp_path / "empty", "EU\tORG\nrejects\t\n\nit\t\n\n", "conll")
     assert empty["1"] == [["ORG", ""], [""]]
+    assert only(tmp_path / "closed", "EU\tORG\t\nis\tO\t\n", "conll")[0]["1"] == [["ORG", "O"]]
     blanks, _ = only(tmp_path / "blanks", "10\xa0000 O\na\u3000b X\n\nc O\n", "conll")
     assert blanks["0"] == [["10\xa0000", "a\u3000b"], ["c"]]
 

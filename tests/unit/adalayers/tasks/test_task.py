@@ -287,7 +287,7 @@ WITHOUT_TEXT = Dataset.from_dict({"text": [None] * 40, "label": [0, 1] * 20}, SE
         ({"train.xlsx": b"x"}, "wanted files of data in .*mine', got none; give a folder"),
         ({"train.csv": b"\xff\xfe"}, "wanted a header line and rows in train.csv, which is empty; fill it"),
         ({"train.parquet": b"none"}, "wanted parquet in train.parquet, which cannot be read as such"),
-        ({"train": sentences(0)}, "wanted labels in column 'label' of train"),
+        ({"train": sentences(0)}, "wanted examples in train.* which is empty"),
         ({"train": sentences(20, label=-1)}, "wanted labels in column 'label' of train"),
         ({"train": sentences(20), "dev": sentences(4, label=-1)}, "wanted labels .* of dev"),
         ({"train": PARTLY}, r"wanted labels in 0\.\.1 in column 'label' .*, got 1 others"),

@@ -263,6 +263,7 @@ def test_a_folder_that_is_not_whole_is_mirrored_and_one_without_a_study_refused(
         ("http://u:hunter2@[::1", "got 'http://***@[::1'"),
         ("sqlite:///", "a file as MLflow's database"),
         ("sqlite:///:memory:", "a file as MLflow's database"),
+        ("sqlite:////", "a file as MLflow's database"),
     ],
 )
 def test_what_is_no_place_for_runs_is_refused(bad, said, folder):
