@@ -84,15 +84,15 @@ class Members:
             self._step(gradients)
             if done % spacing == 0 and done < len(steps):
                 part = done / len(steps)
-                rows = [trainer.note(trainer.progress.epoch - 1 + part, {}) for trainer in self.trainers]
+                points = [trainer.point(trainer.progress.epoch - 1 + part) for trainer in self.trainers]
                 alone = self.model is None
                 found = [self._fusion.diagnostics()] if alone else self._fusion.weights(self._values[1:])
-                noted.append((rows, found))
+                noted.append((points, found))
             yield
-        for rows, found in noted:  # copied from a GPU now, when it is waited for anyway
+        for points, found in noted:  # copied from a GPU now, when it is waited for anyway
             named = found if self.model is None else self._fusion.named(found)
-            for row, diagnostics in zip(rows, named, strict=True):
-                row.update(diagnostics)
+            for trainer, point, diagnostics in zip(self.trainers, points, named, strict=True):
+                trainer.progress.history.append(point | diagnostics)
         return total.tolist()
 
     def predict(self, name: str) -> Generator[None, None, list[tuple[np.ndarray, ...]]]:

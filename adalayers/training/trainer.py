@@ -9,7 +9,7 @@ from __future__ import annotations
 import io
 import logging
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -218,16 +218,14 @@ class Trainer:
         rising = max(1, round(config.warmup * steps))
         return min((taken + 1) / rising, max(0.0, (steps - taken) / max(1, steps - rising + 1)))
 
-    def note(self, epoch: float, columns: Mapping[str, float]) -> dict[str, float]:
-        """Add a row to the history: where training stands, and other columns; return it.
+    def point(self, epoch: float) -> dict[str, float]:
+        """Return where training stands, the beginning of a row of history.
 
         `round` is there from the second on, which a fusion that refits has.
         """
         again = {"round": 2.0} if self.progress.begun else {}
         rate = self.trained.groups[0][1] * self.rate_factor()
-        row = {"epoch": float(epoch), "step": self.progress.step, **again, "lr": rate, **columns}
-        self.progress.history.append(row)
-        return row
+        return {"epoch": float(epoch), "step": self.progress.step, **again, "lr": rate}
 
     def _train(self, on_evaluation: Callable[[Evaluation], None], checkpoint: Folder | None) -> Steps[None]:
         """Train until the epochs are used up or validation stops improving, from where training stands."""
@@ -239,7 +237,7 @@ class Trainer:
                 progress.read_to = self.model.shape.depth(states)
             self.model.prepare_training()
             self.trained = Trained(self.config, self.model)
-            self.note(0.0, self.model.fusion.diagnostics())
+            progress.history.append(self.point(0.0) | self.model.fusion.diagnostics())
         while True:
             while not self._round_is_over():
                 metrics = yield from self._train_and_evaluate()
@@ -296,7 +294,8 @@ class Trainer:
                 raise Diverged(f"the training loss is {loss} in epoch {progress.epoch}")
         scores, _ = yield from self._evaluate("validation", progress.epoch)
         score = scores[f"val/{self.data.metric}"]
-        point = self.note(progress.epoch, {**fusion.diagnostics(), "train/loss": loss, **scores})
+        point = self.point(progress.epoch) | fusion.diagnostics() | {"train/loss": loss} | scores
+        progress.history.append(point)
         progress.stale += 1
         if score > progress.best:
             progress.best, progress.stale = score, 0
