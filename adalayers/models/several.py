@@ -11,7 +11,7 @@ from jaxtyping import Float
 from torch import Tensor
 
 from adalayers.config import HeadConfig
-from adalayers.models.heads import Head, build_head
+from adalayers.models.heads import build_head
 from adalayers.models.model import FusionModel
 from adalayers.tensors.dropout import Dropout
 from adalayers.tensors.layers import LayerNorm
@@ -37,7 +37,7 @@ class FusionModels:
     """
 
     def __init__(self, members: Sequence[FusionModel]):
-        first, heads = members[0], [cast(Head, member.head) for member in members]
+        first, heads = members[0], [cast(Any, member.head) for member in members]
         of_fusion = first.fusion.alike()
         assert of_fusion is not None
         self.fusion = of_fusion[0]([member.fusion for member in members])

@@ -53,6 +53,7 @@ class Batches:
 
     def __init__(self, group: Members, name: str, examples: Examples):
         self.training, model = name == TRAIN, group.model
+        assert model is not None, "a trial of another kind reads its batch by itself"
         readers, self.members = group.readers, group.counts
         if not self.training:
             readers, self.members = readers[:1], [len(group.trainers)]
