@@ -13,8 +13,8 @@ from adalayers.config import bounded
 from adalayers.fusion.fusion import Fusion, Lengths, States
 from adalayers.fusion.projections import Projected, ProjectedConfig
 from adalayers.states import Settings, Shape, State, chosen_streams
-from adalayers.tensors.attention import SelfAttention
 from adalayers.tensors.dropout import Dropout
+from adalayers.tensors.layers import SelfAttention
 from adalayers.tensors.ragged import in_padded_groups
 
 PASS_TOKENS = 32
@@ -96,10 +96,10 @@ class ExtraLayers(Fusion, config=ExtraLayersConfig):
     def fuse(self, states: States, lengths: Lengths, live: list[State]) -> Float[Tensor, "tokens width"]:
         """Return the last layer's output, float32."""
         read = self.projected(live[0], states[live[0]])
-        return in_padded_groups(read, lengths, PASS_TOKENS, self._padded_outputs, per_token=True)
+        return in_padded_groups(read, lengths, PASS_TOKENS, self._padded_outputs)
 
     def _padded_outputs(
-        self, rows: Float[Tensor, "batch time width"], padding: Tensor | None, lengths: Lengths
+        self, rows: Float[Tensor, "batch time width"], padding: Tensor | None
     ) -> Float[Tensor, "batch time width"]:
         """Return what the layers make of a group of sequences that are padded to one length."""
         for layer in self.layers:

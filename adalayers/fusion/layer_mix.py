@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar, Literal
+from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 import torch
 from jaxtyping import Float
@@ -19,8 +19,10 @@ from adalayers.fusion.weighted import WeightedConfig, WeightedFusion
 from adalayers.states import Pooling, Shape, State
 from adalayers.tensors import ragged
 from adalayers.tensors.dropout import Dropout
-from adalayers.tensors.members import Batches
 from adalayers.tensors.mix import ACTIVATIONS, mix_of_members
+
+if TYPE_CHECKING:  # a room above makes them
+    from adalayers.training.batches import Batches
 
 ROUNDING = 1e-5
 """How far a float32 softmax of equal logits may lie from 1/l, relatively, with room to spare."""
@@ -270,7 +272,7 @@ class LayerMixes:
         own = (batches.factors(self.dropouts()[i], ps, like).expand(len(ps), -1, -1) for i in live)
         return torch.stack([*own])
 
-    def penalties(self) -> Float[Tensor, " members"] | None:
+    def penalty(self) -> Float[Tensor, " members"] | None:
         """Return lambda * H(p~) of each member, of the weights of the last `mixed`."""
         return None if self._lambda is None else self._lambda * entropies(self._log_weights)
 

@@ -15,7 +15,7 @@ from adalayers.config import bounded
 from adalayers.fusion.fusion import Fusion, Lengths, States
 from adalayers.fusion.projections import NORM_EPS, Projected, ProjectedConfig
 from adalayers.states import Shape, State
-from adalayers.tensors.ragged import in_padded_groups, to_device
+from adalayers.tensors.ragged import in_padded_groups
 
 ITERATIONS = 2
 PASS_TOKENS = 64
@@ -161,7 +161,7 @@ class RoutedLayers(Fusion, config=RoutingConfig):
         tokens = lengths if self.of_texts else torch.ones(len(vectors), dtype=torch.long)
         routed = functools.partial(self._routed, live)
         with torch.autocast(vectors.device.type, enabled=False):
-            return in_padded_groups(vectors.flatten(1), tokens, PASS_TOKENS, routed, per_token=False)
+            return in_padded_groups(vectors.flatten(1), tokens, PASS_TOKENS, routed)
 
     def _vectors(self, state: State, hidden: Float[Tensor, "tokens K"]) -> Float[Tensor, "tokens d"]:
         """Return x of one layer, float32."""
@@ -172,13 +172,14 @@ class RoutedLayers(Fusion, config=RoutingConfig):
         return read * scale + shift  # f_i is normalised already
 
     def _routed(
-        self, live: list[State], rows: Tensor, padding: Bool[Tensor, "batch time"] | None, tokens: Lengths
+        self, live: list[State], rows: Tensor, padding: Bool[Tensor, "batch time"] | None
     ) -> Float[Tensor, "batch labels"]:
         """Return the scores of sets of vectors, those of a token's layers side by side; note their credit."""
-        x = rows.view(len(tokens), -1, self.read.width)
+        x = rows.view(len(rows), -1, self.read.width)
         layers = len(live) if self._renormalise else len(self.states)
-        counts = to_device(tokens * layers, x.device).to(x.dtype)
+        counts = x.new_full((len(x),), layers * rows.shape[1])
         if padding is not None:
+            counts = counts - layers * padding.sum(dim=1)
             padding = padding.repeat_interleave(len(live), dim=1)
         y, credit = self.first(x, counts, padding)
         for routing in self.rest:

@@ -5,6 +5,7 @@ They are of one model, or of several, whose parameters then have a leading dimen
 
 from __future__ import annotations
 
+import functools
 import math
 from abc import ABC, abstractmethod
 
@@ -15,9 +16,9 @@ from torch.nn import functional
 
 from adalayers.config import POOLED, HeadConfig
 from adalayers.states import Shape
-from adalayers.tensors.attention import SelfAttention
 from adalayers.tensors.dropout import Dropout
-from adalayers.tensors.members import LayerNorm, Linear
+from adalayers.tensors.layers import LayerNorm, Linear, SelfAttention
+from adalayers.tensors.ragged import to_device
 
 Mixed = Float[Tensor, "*members batch time k"]
 Padding = Bool[Tensor, "... batch time"] | None
@@ -37,9 +38,11 @@ class Head(nn.Module, ABC):
 
     Attributes:
         pass_tokens: About as many tokens of padding cost as much as a further pass over a group of sequences.
+        positions:   Whether sinusoidal positions are added to the mixed states.
     """
 
     pass_tokens = 256
+    positions = False
     classify: Linear
 
     @abstractmethod
@@ -48,7 +51,13 @@ class Head(nn.Module, ABC):
 
     def forward(self, mixed: Mixed, padding: Padding = None) -> Float[Tensor, "*members batch *time labels"]:
         """Return logits."""
-        return self.classify(self.read(mixed, padding))
+        return self.classify(self.read(self.placed(mixed), padding))
+
+    def placed(self, mixed: Mixed) -> Mixed:
+        """Return mixed states with their positions added, if the head is to know them."""
+        if not self.positions:
+            return mixed
+        return mixed + _positions(*mixed.shape[-2:], mixed.dtype, mixed.device)
 
 
 class SequenceHead(Head):
@@ -149,8 +158,15 @@ def sinusoidal_positions(length: int, k: int) -> Float[Tensor, "length k"]:
     return table
 
 
+@functools.lru_cache(maxsize=256)
+def _positions(length: int, k: int, dtype: torch.dtype, device: torch.device) -> Float[Tensor, "length k"]:
+    return to_device(sinusoidal_positions(length, k).to(dtype), device)
+
+
 def build_head(config: HeadConfig, shape: Shape, width: int) -> Head:
     """Return the head that the task and `config.read_out` ask for, over fused states of `width`."""
     pooled = config.read_out in POOLED
     kind = PooledHead if pooled else TokenHead if shape.per_token else SequenceHead
-    return kind(config, width, shape.n_outputs)
+    head = kind(config, width, shape.n_outputs)
+    head.positions = config.positions
+    return head

@@ -6,13 +6,13 @@ import dataclasses
 from contextlib import AbstractContextManager
 from typing import Any
 
-from jaxtyping import Bool, Float
+from jaxtyping import Float
 from torch import Tensor, nn
 
 from adalayers.config import TrialConfig
 from adalayers.data.trial_data import Batch
 from adalayers.fusion.fusion import Lengths, ParameterGroup, States
-from adalayers.models.heads import build_head, sinusoidal_positions
+from adalayers.models.heads import build_head
 from adalayers.states import Shape, State
 from adalayers.study import Variant
 from adalayers.tensors.ragged import in_padded_groups
@@ -80,19 +80,8 @@ class FusionModel(nn.Module):
         if self.head is None:
             return fused
         if self.fusion.of_texts:
-            return self.head(fused.unsqueeze(1))
-        return in_padded_groups(
-            fused, lengths, self.head.pass_tokens, self._padded_outputs, per_token=self.shape.per_token
-        )
-
-    def _padded_outputs(
-        self, rows: Float[Tensor, "batch time k"], padding: Bool[Tensor, "batch time"] | None, lengths: Tensor
-    ) -> Float[Tensor, ...]:
-        """Return what the head gives for a group of sequences that are padded to one length."""
-        assert self.head is not None
-        if self.config.positions:
-            rows = rows + sinusoidal_positions(*rows.shape[-2:]).to(rows)
-        return self.head(rows, padding)
+            return self.head.classify(self.head.read(fused.unsqueeze(1)))  # one vector has no place
+        return in_padded_groups(fused, lengths, self.head.pass_tokens, self.head)
 
     def prepare_training(self) -> None:
         """Prepare for training, once, after the fusion was fitted to the training data."""

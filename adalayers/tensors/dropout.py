@@ -23,7 +23,7 @@ from torch import Tensor, nn
 from adalayers.tensors.ragged import to_device
 
 if TYPE_CHECKING:
-    from adalayers.tensors.members import Batches
+    from adalayers.training.batches import Batches
 
 P_LEVELS = 1 << 16
 """Four elements share one 64-bit random number: a probability is rounded to one of this many levels."""
@@ -85,7 +85,7 @@ class Dropout(nn.Module):
     @property
     def drops(self) -> bool:
         """Whether something drops out now."""
-        return self.acts and (self.training if self.batches is None else self.batches.training)
+        return self.training and self.acts
 
 
 def draw_from(model: nn.Module, generator: torch.Generator) -> None:

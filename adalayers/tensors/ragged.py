@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from typing import Any
+from collections.abc import Callable, Iterable
 
 import numpy as np
 import torch
@@ -69,17 +68,6 @@ def group_sizes(lengths: Iterable[int], most: int) -> list[int]:
     return sizes
 
 
-def length_groups(lengths: Lengths, most: int) -> tuple[list[Tensor], list[int]]:
-    """Return runs of neighbouring lengths to be padded together, and their sums.
-
-    Args:
-        lengths: Of all sequences, on the CPU; best sorted.
-        most:    Tokens of padding that a group may have.
-    """
-    groups = list(lengths.split(group_sizes(lengths.tolist(), most)))
-    return groups, [int(group.sum()) for group in groups]
-
-
 def padded(flat: Flat, lengths: Lengths) -> tuple[Tensor, Bool[Tensor, "batch time"] | None, Tensor | None]:
     """Return ragged sequences one per row, where their rows are padding, and the tokens' places in [batch * time].
 
@@ -95,28 +83,23 @@ def padded(flat: Flat, lengths: Lengths) -> tuple[Tensor, Bool[Tensor, "batch ti
 
 
 def in_padded_groups(
-    flat: Flat,
-    lengths: Lengths,
-    most: int,
-    run: Callable[[Tensor, Tensor | None, Tensor], Tensor],
-    *,
-    per_token: bool,
+    flat: Flat, lengths: Lengths, most: int, run: Callable[[Tensor, Tensor | None], Tensor]
 ) -> Tensor:
     """Return what `run` gives of ragged sequences, neighbours padded together: a row of each, or of each real token.
 
     Args:
         lengths: On the CPU, best sorted.
         most:    Tokens of padding that a group may have.
-        run:     Called with [batch, time, k], where it is padding (`padded`), and lengths.
+        run:     Called with [batch, time, k] and where it is padding (`padded`); gives [batch, o] or [batch, time, o].
     """
-    groups, sizes = length_groups(lengths, most)
-    found = []
-    for part, group in zip(flat.split(sizes), groups, strict=True):
+    groups, found = lengths.split(group_sizes(lengths.tolist(), most)), []
+    for part, group in zip(flat.split([int(group.sum()) for group in groups]), groups, strict=True):
         rows, padding, places = padded(part, group)
-        given = run(rows, padding, group)
-        if per_token:
+        given = run(rows, padding)
+        if given.dim() == 3:
             given = given.flatten(0, 1)
-        found.append(given if places is None or not per_token else given.index_select(0, places))
+            given = given if places is None else given.index_select(0, places)
+        found.append(given)
     return torch.cat(found) if found[1:] else found[0]
 
 
@@ -124,16 +107,6 @@ def stretched_rows(lengths: np.ndarray, to: np.ndarray) -> np.ndarray:
     """Return the rows of sequences that lie end to end, each repeating its first row until it has `to` rows."""
     starts, places = np.cumsum(lengths) - lengths, ragged_rows(np.zeros_like(to), to)
     return np.repeat(starts, to) + np.where(places < np.repeat(lengths, to), places, 0)
-
-
-def to_device_at_once(arrays: Sequence[np.ndarray], device: torch.device) -> list[Tensor]:
-    """Return arrays on `device`, in one copy for all of one type."""
-    copied: dict[np.dtype[Any], Iterator[Tensor]] = {}
-    for dtype in {array.dtype for array in arrays}:
-        own = [array for array in arrays if array.dtype == dtype]
-        flat = to_device(torch.from_numpy(np.concatenate([array.ravel() for array in own])), device)
-        copied[dtype] = iter(flat.split([array.size for array in own]))
-    return [next(copied[array.dtype]).view(array.shape) for array in arrays]
 
 
 def sequence_means(flat: Flat, lengths: Lengths) -> Float[Tensor, "batch k"]:

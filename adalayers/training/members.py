@@ -2,23 +2,24 @@
 
 from __future__ import annotations
 
+import contextlib
+import functools
 import logging
 import math
 from collections import Counter
-from collections.abc import Callable, Generator, Iterable, Sequence
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Generator, Iterator, Sequence
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 import torch
 from jaxtyping import Float
 from torch import Tensor
+from torch.nn.attention import SDPBackend, sdpa_kernel
 
 from adalayers.models.several import FusionModels, alike
 from adalayers.tensors.ragged import to_device, token_batches
-from adalayers.training.evaluation import EVALUATION_TOKENS, reduced
+from adalayers.training.batches import TRAIN, Batches, Examples, Pass, in_passes, stacked
 from adalayers.training.optimisers import Stack
-from adalayers.training.plan import Plan, in_passes, shares
-from adalayers.training.steps import TRAIN, is_out_of_memory
 
 if TYPE_CHECKING:
     from adalayers.training.trainer import Trainer
@@ -27,6 +28,23 @@ logger = logging.getLogger(__name__)
 
 DIAGNOSTICS_PER_EPOCH = 10
 """A fusion's diagnostics are noted about this often between two evaluations."""
+EVALUATION_TOKENS = 2048
+"""Tokens, padding included, of one batch of an evaluation: about as many as in a training step, so about its memory."""
+ATTENTION = [SDPBackend.FLASH_ATTENTION, SDPBackend.EFFICIENT_ATTENTION, SDPBackend.MATH]
+"""On a GPU. Without cuDNN's, which prepares every new shape for longer than a step takes: batches have many."""
+NO_MEMORY = ("out of memory", "not enough memory", "can't allocate memory")
+"""What torch's allocators say; on a CPU in a plain RuntimeError."""
+Result = TypeVar("Result")
+
+
+@contextlib.contextmanager
+def reduced(device: torch.device) -> Iterator[None]:
+    """Compute in bfloat16 on a GPU; on a CPU as the model is."""
+    if device.type != "cuda":
+        yield
+        return
+    with torch.autocast("cuda", dtype=torch.bfloat16), sdpa_kernel(ATTENTION):
+        yield
 
 
 class Members:
@@ -37,63 +55,81 @@ class Members:
     Args:
         trainers: Whose models are `alike` and computed as one, those that read one batch next to each other; or one
                   trial of any kind.
+
+    Attributes:
+        model:   Their models as one; None: of one trial of another kind.
+        readers: One of the members of each batch of a step; counts: how many members read it.
     """
 
     def __init__(self, trainers: Sequence[Trainer]):
         self.trainers, self.trained = [*trainers], [trainer.trained for trainer in trainers]
         self._first = trainers[0]
         self.model: FusionModels | None = None
+        self._fusion: Any = self._first.model.fusion
         self._values: Sequence[Tensor] = self.trained[0].parameters
         if alike(self._first.model) is not None:
             self.model, self.stack = FusionModels([each.model for each in trainers]), Stack(self.trained)
-            self._values = self.stack.values
-        self._counts = [*Counter(trainer.reads for trainer in trainers).values()]
-        self._readers = [*{trainer.reads: trainer for trainer in trainers}.values()]
+            self._fusion, self._values = self.model.fusion, self.stack.values
+        self.counts = [*Counter(trainer.reads for trainer in trainers).values()]
+        self.readers = [*{trainer.reads: trainer for trainer in trainers}.values()]
 
     def epoch(self) -> Generator[None, None, list[float]]:
         """Train an epoch, a batch at a time; return sums of a batch's mean objective times its examples, by member."""
-        self._steps = [*zip(*(reader.batches() for reader in self._readers), strict=True)]
-        self._total = torch.zeros(len(self.trainers), device=self._first.device)
-        self._done, self._noted = 0, dict[int, Any]()
-        yield from self._as_memory_allows(self._train)
-        if self.model is not None:
-            self._noted = {done: self.model.fusion.named(weights) for done, weights in self._noted.items()}
-        for m, trainer in enumerate(self.trainers):
-            trainer.took(len(self._steps), {done: noted[m] for done, noted in self._noted.items()})
-        return self._total.tolist()
+        steps = [*zip(*(reader.batches() for reader in self.readers), strict=True)]
+        spacing, noted = max(1, len(steps) // DIAGNOSTICS_PER_EPOCH), list[Any]()
+        total = torch.zeros(len(self.trainers), device=self._first.device)
+        for done, step in enumerate(steps, start=1):
+            losses, gradients = self._as_memory_allows(self.gradients, step)
+            total += losses * len(step[0])
+            self._step(gradients)
+            if done % spacing == 0 and done < len(steps):
+                part = done / len(steps)
+                points = [trainer.point(trainer.progress.epoch - 1 + part) for trainer in self.trainers]
+                alone = self.model is None
+                found = [self._fusion.diagnostics()] if alone else self._fusion.weights(self._values[1:])
+                noted.append((points, found))
+            yield
+        for points, found in noted:  # copied from a GPU now, when it is waited for anyway
+            named = found if self.model is None else self._fusion.named(found)
+            for trainer, point, diagnostics in zip(self.trainers, points, named, strict=True):
+                trainer.progress.history.append(point | diagnostics)
+        return total.tolist()
 
     def predict(self, name: str) -> Generator[None, None, list[tuple[np.ndarray, ...]]]:
         """Predict a split, a batch at a time; return rows of labels, predictions, their probabilities, by member."""
-        return (yield from self._as_memory_allows(lambda: self._predict(name)))
+        split, passes, found = self._first.data.splits[name], self._first.passes, []
+        if self.model is not None:
+            self.model.fusion.prepare()
+        batches = token_batches(split.features.lengths, EVALUATION_TOKENS // passes)
+        for examples in batches:
+            found += self._as_memory_allows(functools.partial(self._predictions, name), [examples], passes)
+            yield
+        rows = np.concatenate([split.items(examples)[0] for examples in batches])
+        predicted, sure = (torch.cat(each, dim=1).cpu().numpy() for each in zip(*found, strict=True))
+        return [(rows, *own) for own in zip(predicted, sure, strict=True)]
 
     def setting(self, name: str) -> Float[Tensor, " members"]:
         """Return each member's value of a hyperparameter."""
         values = [float(getattr(trainer.config, name)) for trainer in self.trainers]
         return to_device(torch.tensor(values, dtype=torch.get_default_dtype()), self._first.device)
 
-    def gradients(self, passes: Sequence[Any]) -> tuple[Float[Tensor, " members"], list[Tensor | None]]:
-        """Return the objectives of a batch, summed over its passes, and their gradients.
+    def gradients(self, passes: Sequence[Pass]) -> tuple[Float[Tensor, " members"], list[Tensor | None]]:
+        """Return the objectives of a step, summed over its passes, and their gradients.
 
         These are [members, ...] of each group of parameters where models are stacked, else [1, ...] of each parameter,
         None where it has none.
         """
         for leaf in self._values:
             leaf.grad = None
-        total = torch.zeros_like(self._total)
-        for one in passes:
-            given, batch = self._forward(TRAIN, one)
-            if self.model is None:
-                labels, penalties = batch.labels.unsqueeze(0), self._first.model.fusion.penalty()
-                counted = to_device(
-                    torch.from_numpy(shares(self._first, batch.rows, one[1][0])), given.device
-                )
-            else:
-                labels, counted = (batch.by_member(batch.numbers[name]) for name in ("labels", "shares"))
-                penalties = self.model.fusion.penalties()
+        total = torch.zeros(len(self.trainers), device=self._first.device)
+        for examples, step in passes:
+            given = self._forward(TRAIN, examples)
+            labels, shares = self._targets(examples, step)
             own = self._losses(given.flatten(0, 1), labels.expand(given.shape[:2]).flatten())
-            losses = (own.view(given.shape[:2]) * counted).sum(1)
-            if penalties is not None:
-                losses = losses + penalties / len(passes)
+            losses = (own.view(given.shape[:2]) * shares).sum(1)
+            penalty = self._fusion.penalty()
+            if penalty is not None:
+                losses = losses + penalty / len(passes)
             losses.sum().backward(inputs=self._values)  # type: ignore[arg-type]
             total += losses.detach()
         gradients = [leaf.grad for leaf in self._values]
@@ -101,11 +137,74 @@ class Members:
             gradients = [None if own is None else own.unsqueeze(0) for own in gradients]
         return total, gradients
 
-    def _as_memory_allows(self, going_on: Callable[[], Generator[None, None, Any]]) -> Any:
-        """Do what goes on from where it stands; a batch that memory does not hold is passed in twice as many parts."""
+    def _step(self, gradients: Sequence[Tensor | None]) -> None:
+        """Let all members take a step, each at its own rates."""
+        factors = [trainer.rate_factor() for trainer in self.trainers]
+        with torch.no_grad():
+            if self.model is None:
+                self.trained[0].step(gradients, factors[0])
+            else:
+                self.stack.step(gradients, factors, self.model.fusion.used())  # type: ignore[arg-type]
+        for trainer in self.trainers:
+            trainer.progress.step += 1
+
+    def _targets(self, examples: Examples, step: Examples) -> list[Float[Tensor, "members items"]]:
+        """Return labels, and what each counts in the mean over the step of its batch; of one batch [1, items].
+
+        Args:
+            examples: Of each batch.
+            step:     Those of the whole step, of which these may be a part.
+        """
+        labels, shares, dtype = [], [], str(torch.get_default_dtype()).removeprefix("torch.")
+        for reader, own, whole in zip(self.readers, examples, step, strict=True):
+            split = reader.data.splits[TRAIN]
+            rows, every = (split.items(each)[0] for each in (own, whole))
+            labels.append(split.labels[rows])
+            shares.append((reader.label_weights(rows) / reader.label_weights(every).sum()).astype(dtype))
+        counts = self.counts if len(self.counts) > 1 else 1
+        both = (stacked(each).repeat(counts, axis=0) for each in (labels, shares))
+        return [to_device(torch.from_numpy(each), self._first.device) for each in both]
+
+    def _losses(self, given: Tensor, labels: Tensor) -> Tensor:
+        """Return the loss of each example, of whichever member."""
+        return self._first.data.kind.loss(given, labels)
+
+    def _predictions(self, name: str, passes: Sequence[Pass]) -> list[list[Tensor]]:
+        """Return of each pass what is predicted and how sure it is, [members, items]."""
+        found = []
+        for examples, _ in passes:
+            with torch.no_grad():
+                answers = self._forward(name, examples)
+                decoded = self._first.data.kind.decode(answers.flatten(0, 1))
+            found.append([each.view(answers.shape[:2]) for each in decoded])
+        return found
+
+    def _forward(self, name: str, examples: Examples) -> Float[Tensor, "members items outputs"]:
+        """Return the outputs for the labels of each batch, one by one: its sequences, or its words."""
+        trial = self._first
+        if self.model is not None:
+            batches = Batches(self, name, examples)
+            with reduced(trial.device):
+                return self.model.forward(self._values, batches)
+        model = trial.model.train(name == TRAIN)
+        batch = trial.data.splits[name].batch(examples[0], model.live(), trial.device)
+        with reduced(trial.device):
+            given = model.forward_batch(batch)
+        if batch.words is not None:
+            given = given.index_select(0, batch.words)
+        return given.float().unsqueeze(0)
+
+    def _as_memory_allows(
+        self, do: Callable[[list[Pass]], Result], step: Examples, made_for: int = 1
+    ) -> Result:
+        """Return what comes of a step; one that memory does not hold has twice as many passes from now on.
+
+        Args:
+            made_for: How many passes a step had when this one was made, if it was made smaller for that.
+        """
         while True:
             try:
-                return (yield from going_on())
+                return do(in_passes(step, math.ceil(self._first.passes / made_for)))
             except (RuntimeError, MemoryError) as error:
                 most = self._first.config.batch_size
                 if not is_out_of_memory(error) or self._first.passes >= most:
@@ -118,65 +217,10 @@ class Members:
             each = math.ceil(most / passes)
             logger.warning(f"out of memory on a batch of {most}: it is passed {each} at a time from now on")
 
-    def _train(self) -> Generator[None, None, None]:
-        """Take the steps that are left of the epoch. Where memory does not suffice for one all is as before it."""
-        steps, spacing = self._steps[self._done :], max(1, len(self._steps) // DIAGNOSTICS_PER_EPOCH)
-        divided: Iterable[Any] = (in_passes(step, self._first.passes) for step in steps)
-        if self.model is not None:
-            divided = Plan(self.model, self._counts, self._readers, TRAIN).batches(divided, self._done)
-        for step, passes in zip(steps, divided, strict=True):
-            losses, gradients = self.gradients(passes)
-            factors = [trainer.rate_factor(self._done) for trainer in self.trainers]
-            with torch.no_grad():
-                if self.model is None:
-                    own = (None if each is None else each[0] for each in gradients)
-                    self.trained[0].step(own, factors[0])
-                else:
-                    self.stack.step(gradients, factors, self.model.fusion.used())  # type: ignore[arg-type]
-            self._total += losses * len(step[0])
-            self._done += 1
-            if self._done % spacing == 0 and self._done < len(self._steps):
-                if self.model is None:
-                    self._noted[self._done] = [self._first.model.fusion.diagnostics()]
-                else:
-                    self._noted[self._done] = self.model.fusion.weights(self._values[1:])
-            yield
 
-    def _forward(self, name: str, one: Any) -> tuple[Float[Tensor, "members items outputs"], Any]:
-        """Return the outputs for a batch's labels, one by one (its sequences, or its words), and the batch.
-
-        Args:
-            one: A batch of `Plan`; of a trial of any kind its examples, and those of the whole step.
-        """
-        trial = self._first
-        if self.model is not None:
-            with reduced(trial.device):
-                return self.model.forward(self._values, one), one
-        model, ((examples,), _) = trial.model.train(name == TRAIN), one
-        batch = trial.data.splits[name].batch(examples, model.live(), trial.device)
-        with reduced(trial.device):
-            given = model.forward_batch(batch)
-        if batch.words is not None:
-            given = given.index_select(0, batch.words)
-        return given.float().unsqueeze(0), batch
-
-    def _losses(self, given: Tensor, labels: Tensor) -> Tensor:
-        """Return the loss of each example, of whichever member."""
-        return self._first.data.kind.loss(given, labels)
-
-    def _predict(self, name: str) -> Generator[None, None, list[tuple[np.ndarray, ...]]]:
-        split = self._first.data.splits[name]
-        batches = token_batches(split.features.lengths, EVALUATION_TOKENS // self._first.passes)
-        given: Iterable[Any] = ([([examples], [examples])] for examples in batches)
-        if self.model is not None:
-            given = Plan(self.model, [len(self.trainers)], self._readers[:1], name).batches(given)
-        found = []
-        for (one,) in given:
-            with torch.no_grad():
-                answers, _ = self._forward(name, one)
-                decoded = self._first.data.kind.decode(answers.flatten(0, 1))
-            found.append([each.view(answers.shape[:2]) for each in decoded])
-            yield
-        rows = np.concatenate([split.items(examples)[0] for examples in batches])
-        predicted, sure = (torch.cat(each, dim=1).cpu().numpy() for each in zip(*found, strict=True))
-        return [(rows, *own) for own in zip(predicted, sure, strict=True)]
+def is_out_of_memory(error: BaseException) -> bool:
+    """Return whether an error says that memory did not suffice."""
+    message = str(error).lower()
+    return isinstance(error, torch.OutOfMemoryError | MemoryError) or any(
+        words in message for words in NO_MEMORY
+    )

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Sequence
 
 import torch
 from jaxtyping import Float
-from torch import Tensor
+from torch import Tensor, nn
 from torch.optim.adam import adam
 
 from adalayers.config import TrialConfig
@@ -16,6 +16,7 @@ from adalayers.models.model import FusionModel
 from adalayers.tensors import ragged
 
 BETA1, BETA2, EPS = 0.9, 0.999, 1e-8
+ADAM = {"beta1": BETA1, "beta2": BETA2, "eps": EPS, "amsgrad": False, "maximize": False, "fused": True}
 
 
 class Trained:
@@ -29,16 +30,13 @@ class Trained:
     """
 
     def __init__(self, config: TrialConfig, model: FusionModel):
-        groups = [group for group in model.parameter_groups() if len(group.parameters)]
-        self.parameters = [parameter for group in groups for parameter in group.parameters]
-        self.groups = [
-            (
-                len(group.parameters),
-                config.lr if group.lr is None else group.lr,
-                config.weight_decay if group.weight_decay is None else group.weight_decay,
-            )
-            for group in groups
-        ]
+        self.parameters, self.groups = list[nn.Parameter](), list[tuple[int, float, float]]()
+        for group in model.parameter_groups():
+            if len(group.parameters):
+                lr = config.lr if group.lr is None else group.lr
+                decay = config.weight_decay if group.weight_decay is None else group.weight_decay
+                self.groups.append((len(group.parameters), lr, decay))
+                self.parameters += group.parameters
         self.decoupled = config.optimiser == "adamw"
         self.moments = [(torch.zeros_like(own), torch.zeros_like(own)) for own in self.parameters]
         self.steps = torch.zeros(len(self.parameters), device=self.parameters[0].device)
@@ -47,18 +45,18 @@ class Trained:
         """Take a step; a parameter without a gradient stays as it is, its moments too.
 
         Args:
-            gradients: Of each parameter.
+            gradients: Of each parameter, its numbers in whatever shape.
             factor:    What the rates are multiplied by.
         """
-        every = zip(self.parameters, gradients, self.moments, self.steps.unbind(), strict=True)
+        every = zip(
+            self.parameters, gradients, *zip(*self.moments, strict=True), self.steps.unbind(), strict=True
+        )
         for n, lr, decay in self.groups:
             if own := [each for each in itertools.islice(every, n) if each[1] is not None]:
-                values, given, moments, steps = map(list, zip(*own, strict=True))
-                means, squares = map(list, zip(*moments, strict=True))
-                options = {"beta1": BETA1, "beta2": BETA2, "eps": EPS, "amsgrad": False, "maximize": False}
-                options |= {"lr": lr * factor, "weight_decay": decay}
-                options["decoupled_weight_decay"] = self.decoupled
-                adam(values, given, means, squares, [], steps, fused=True, **options)  # type: ignore[arg-type]
+                values, given, means, squares, steps = map(list, zip(*own, strict=True))
+                given = [g.view(p.shape) for g, p in zip(given, values, strict=True)]
+                how = {"lr": lr * factor, "weight_decay": decay, "decoupled_weight_decay": self.decoupled}
+                adam(values, given, means, squares, [], steps, **how, **ADAM)  # type: ignore[arg-type]
 
 
 class Stack:
@@ -126,7 +124,7 @@ class Stack:
         if not ragged.on_gpu(takes.device):
             for m, (trial, factor) in enumerate(zip(self._trials, factors, strict=True)):
                 own = zip(trial.parameters, self._parts(m, gradients), takes[m].tolist(), strict=False)
-                trial.step((g.view(p.shape) if taken else None for p, g, taken in own), factor)
+                trial.step((g if taken else None for _, g, taken in own), factor)
             return
         of_members = ragged.to_device(torch.tensor(factors, dtype=takes.dtype), takes.device)
         self._steps += takes

@@ -9,8 +9,7 @@ from __future__ import annotations
 import io
 import logging
 import math
-import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -31,16 +30,18 @@ from adalayers.states import State
 from adalayers.storage.folder import SEAL, Folder
 from adalayers.study import Variant
 from adalayers.tasks.kind import TaskKind
+from adalayers.tasks.metrics import RankMetric, metric
 from adalayers.tensors.dropout import draw_from
 from adalayers.tensors.seeds import stream
+from adalayers.training.batches import TRAIN
 from adalayers.training.cost import Operations, cost, epoch_cost, operations
-from adalayers.training.evaluation import evaluate, variant_scores
 from adalayers.training.optimisers import Trained
-from adalayers.training.steps import TRAIN, Pace, Request, Steps
-from adalayers.training.together import finished
+from adalayers.training.together import Pace, Request, Steps, finished
 
 logger = logging.getLogger(__name__)
 
+PREFIXES = {"validation": "val", "test": "test"}
+"""Split -> prefix of its scores."""
 CHECKPOINT = "checkpoint.pt"
 CHECKPOINT_SHARE = 0.05
 """Most of the time that may go into writing checkpoints."""
@@ -164,7 +165,6 @@ class Trainer:
     reads: what the batches of an epoch follow from
     passes: in how many parts a batch is passed, whose gradients are summed; more than one where memory did not suffice
     for it: but for rounding and for what dropout draws, the numbers stay the same
-    clock: gives the seconds that its time is told by
     saving: says after which epochs a checkpoint is written
     """
 
@@ -179,11 +179,10 @@ class Trainer:
         draw_from(self.model, self.generator)
         self.progress = Progress()
         self.on_batch: Callable[[], None] = lambda: None
-        self.clock: Callable[[], float] = time.monotonic
         self.saving = Pace(CHECKPOINT_SHARE)
         self.passes = 1
         self._counted: dict[tuple[State, ...], Operations] = {}
-        weights = data.kind.class_weights(config.class_weights, data.gold(self.data.splits["train"]))
+        weights = data.kind.class_weights(config.class_weights, data.gold(self.data.splits[TRAIN]))
         self.class_weights = None if weights is None else np.array(weights)
         self.trained = Trained(self.config, self.model)
 
@@ -197,34 +196,40 @@ class Trainer:
     ) -> Steps[Outcome]:
         """Train and score, as `train` does, in steps of one batch."""
         yield from self._train(on_evaluation, checkpoint)
-        yield Request(epoch=math.inf)
+        yield Request(self, epoch=math.inf)
         return (yield from self._outcome(test=test, variants=variants))
 
     def batches(self) -> list[np.ndarray]:
         """Return the examples of the batches of this epoch."""
         return self.data.splits[TRAIN].shuffled(self.config.batch_size, self.seed, self.progress.epoch)
 
-    def rate_factor(self, later: int = 0) -> float:
-        """Return what the rates of the next step are multiplied by, or of one so many steps later."""
+    def label_weights(self, rows: np.ndarray) -> np.ndarray:
+        """Return what labels of train count in the loss, by their rows."""
+        labels = self.data.splits[TRAIN].labels[rows]
+        return np.ones(len(rows)) if self.class_weights is None else self.class_weights[labels]
+
+    def rate_factor(self) -> float:
+        """Return what the rates of the next step are multiplied by."""
         config, progress = self.config, self.progress
         if config.schedule == "plateau":
             return float(0.5**progress.halved)
         of_epoch = math.ceil(len(self.data.splits[TRAIN].trainable) / config.batch_size)
-        steps, taken = config.epochs * of_epoch, progress.step + later - progress.begun * of_epoch
+        steps, taken = config.epochs * of_epoch, progress.step - progress.begun * of_epoch
         rising = max(1, round(config.warmup * steps))
         return min((taken + 1) / rising, max(0.0, (steps - taken) / max(1, steps - rising + 1)))
 
-    def took(self, steps: int, noted: Mapping[int, dict[str, float]]) -> None:
-        """Note what came of an epoch: how many steps, and the fusion's diagnostics after some of them."""
-        for done, diagnostics in noted.items():
-            point = self._point(self.progress.epoch - 1 + done / steps, diagnostics, done)
-            self.progress.history.append(point)
-        self.progress.step += steps
+    def point(self, epoch: float) -> dict[str, float]:
+        """Return where training stands, the beginning of a row of history.
+
+        `round` is there from the second on, which a fusion that refits has.
+        """
+        again = {"round": 2.0} if self.progress.begun else {}
+        rate = self.trained.groups[0][1] * self.rate_factor()
+        return {"epoch": float(epoch), "step": self.progress.step, **again, "lr": rate}
 
     def _train(self, on_evaluation: Callable[[Evaluation], None], checkpoint: Folder | None) -> Steps[None]:
         """Train until the epochs are used up or validation stops improving, from where training stands."""
         progress = self.progress
-        started = self.clock() - progress.seconds
         if progress.epoch == 0:
             split, states = self.data.splits[TRAIN], self.model.fusion.states
             self.model.fusion.fit(Passes(split, states, self.device, self.config.batch_size, self.on_batch))
@@ -232,11 +237,10 @@ class Trainer:
                 progress.read_to = self.model.shape.depth(states)
             self.model.prepare_training()
             self.trained = Trained(self.config, self.model)
-            progress.history.append(self._point(0.0, self.model.fusion.diagnostics()))
+            progress.history.append(self.point(0.0) | self.model.fusion.diagnostics())
         while True:
             while not self._round_is_over():
                 metrics = yield from self._train_and_evaluate()
-                progress.seconds = self.clock() - started
                 last = self._round_is_over()
                 if checkpoint and not last and self.saving.due(progress.epoch):
                     with self.saving.doing():
@@ -251,7 +255,7 @@ class Trainer:
 
     def _outcome(self, *, test: bool, variants: Sequence[Variant]) -> Steps[Outcome]:
         """Return the trial's results with the best model, once it is trained."""
-        started, progress = self.clock() - self.progress.seconds, self.progress
+        progress = self.progress
         before = self.model.fusion.summary()
         self.model.fusion.finish()
         changed = self.model.fusion.summary() != before
@@ -259,17 +263,16 @@ class Trainer:
         if test or changed:  # otherwise the scores of the best epoch already are the best model's
             splits = ("validation", "test") if test and "test" in self.data.splits else ("validation",)
             for name in splits:
-                scores, frame = yield from evaluate(self, name, math.inf, with_rows=True)
+                scores, answers = yield from self._evaluate(name, math.inf)
                 progress.row |= scores
-                frames.append(frame)
+                frames.append(self._predictions(name, answers))
             progress.row |= self.model.fusion.summary()
         predictions = pd.concat(frames, ignore_index=True) if test else pd.DataFrame()
         if test:
             # Of test, or of validation where that is all.
             progress.row["predictions"] = prediction_hash(frames[-1])
-        others = yield from variant_scores(self, variants, math.inf)
+        others = yield from self._variant_scores(variants)
         progress.row |= cost(self.model, self.data, epochs=progress.operations, read_to=progress.read_to)
-        progress.seconds = self.clock() - started
         return Outcome(self._row(), progress.history, predictions, others, self.model, self.data.kind)
 
     def _round_is_over(self) -> bool:
@@ -289,9 +292,9 @@ class Trainer:
             loss = yield from self.train_epoch()
             if not math.isfinite(loss):
                 raise Diverged(f"the training loss is {loss} in epoch {progress.epoch}")
-        scores, _ = yield from evaluate(self, "validation", progress.epoch)
+        scores, _ = yield from self._evaluate("validation", progress.epoch)
         score = scores[f"val/{self.data.metric}"]
-        point = self._point(progress.epoch, fusion.diagnostics()) | {"train/loss": loss} | scores
+        point = self.point(progress.epoch) | fusion.diagnostics() | {"train/loss": loss} | scores
         progress.history.append(point)
         progress.stale += 1
         if score > progress.best:
@@ -322,14 +325,43 @@ class Trainer:
         total = yield Request(self, TRAIN, self.progress.epoch)
         return total / len(self.data.splits[TRAIN].trainable)
 
-    def _point(self, epoch: float, diagnostics: dict[str, float], later: int = 0) -> dict[str, float]:
-        """Return a row of history without scores: where training stands so many steps later, and diagnostics.
+    def _evaluate(
+        self, name: str, epoch: float
+    ) -> Steps[tuple[dict[str, float], tuple[np.ndarray, np.ndarray]]]:
+        """Return, in steps, the scores of a split, `val/*` or `test/*`, and what is predicted and how sure it is.
 
-        `round` is there from the second on, which a fusion that refits has.
+        Items that truncation cut away count as the kind's `truncated_prediction`.
         """
-        again = {"round": 2.0} if self.progress.begun else {}
-        rate = self.trained.groups[0][1] * self.rate_factor(later)
-        return {"epoch": float(epoch), "step": self.progress.step + later, **again, "lr": rate, **diagnostics}
+        data, split = self.data, self.data.splits[name]
+        predicted = np.full(len(split.labels), data.kind.truncated_prediction(data.label_names))
+        probability = np.ones(len(split.labels))
+        rows, of_rows, sure = yield Request(self, name, epoch)
+        predicted[rows], probability[rows] = of_rows, sure
+        # Else no study would have these columns but those that began since there are such scores.
+        ranked = isinstance(metric(data.metric), RankMetric)
+        scores = data.kind.scores(data.gold(split), predicted, probability if ranked else None)
+        return {f"{PREFIXES[name]}/{key}": value for key, value in scores.items()}, (predicted, probability)
+
+    def _predictions(self, name: str, answers: tuple[np.ndarray, np.ndarray]) -> pd.DataFrame:
+        """Return a row of `predictions.parquet` of each example: the kind says what is in it."""
+        split = self.data.splits[name]
+        columns = self.data.kind.prediction_columns(self.data.gold(split), *answers)
+        groups = {} if split.groups is None else {"group": split.groups}
+        return pd.DataFrame({"split": PREFIXES[name], "index": split.index, **groups, **columns})
+
+    def _variant_scores(self, variants: Sequence[Variant]) -> Steps[pd.DataFrame]:
+        """Return, in steps, the rows of `evaluations.parquet` of the model on validation.
+
+        A variant that is the model itself, or none, is left out.
+        """
+        rows, selects = [], self.data.metric
+        for variant in variants:
+            changed = self.model.as_variant(variant)
+            if changed is not None:
+                with changed:
+                    scores, _ = yield from self._evaluate("validation", math.inf)
+                rows.append(("val", variant.name, selects, scores[f"val/{selects}"]))
+        return pd.DataFrame(rows, columns=["split", "variant", "metric", "value"])
 
     def _row(self) -> dict[str, Cell]:
         return {

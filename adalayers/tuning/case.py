@@ -13,7 +13,7 @@ from adalayers.results.other_studies import OtherStudies, Wanted
 from adalayers.results.study_file import EnvironmentRecord, RequestRecord, StudyFile
 from adalayers.storage.folder import Folder
 from adalayers.study import StudyPlan, trial_id
-from adalayers.training.evaluation import PREFIXES
+from adalayers.training.trainer import PREFIXES
 from adalayers.tuning.rates import at_rates
 
 

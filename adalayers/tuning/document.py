@@ -22,7 +22,7 @@ from adalayers.results.study_file import (
     RequestRecord,
 )
 from adalayers.study import Study, StudyPlan
-from adalayers.training.evaluation import PREFIXES
+from adalayers.training.trainer import PREFIXES
 from adalayers.tuning.agenda import Agenda
 from adalayers.tuning.case import Case
 

@@ -26,8 +26,8 @@ from adalayers.results.provenance import other_software
 from adalayers.results.record import PROGRESS
 from adalayers.states import StreamChoice
 from adalayers.storage.folder import Folder
-from adalayers.training.steps import Pace, SharedClock, Steps, in_turn, is_out_of_memory
-from adalayers.training.together import Together
+from adalayers.training.members import is_out_of_memory
+from adalayers.training.together import Pace, Steps, Together
 from adalayers.training.trainer import CHECKPOINT_SHARE, Diverged, Evaluation, Outcome, restored, train
 from adalayers.tuning.heartbeat import Heartbeat
 from adalayers.tuning.job import TrialJob
@@ -110,16 +110,16 @@ def run_in_study(
     shared = _Shared(heartbeat, alone=len(jobs) == 1)
     trials = [_trial(job, data, resources, shared) for job in jobs]
     try:
-        in_turn(trials, shared.clock, Together(on_batch=shared.heartbeat))
+        Together(on_batch=shared.heartbeat).run(trials)
     finally:
         _give_back_memory()
 
 
 class _Shared:
-    """What trials of one program share: when they are timed, saved and reported, at one epoch for all."""
+    """What trials of one program share: when they are saved and reported, at one epoch for all."""
 
     def __init__(self, heartbeat: Heartbeat, *, alone: bool):
-        self.heartbeat, self.alone, self.clock = heartbeat, alone, SharedClock()
+        self.heartbeat, self.alone = heartbeat, alone
         self.saving, self.reporting = Pace(CHECKPOINT_SHARE), Pace(REPORT_SHARE, REPORT_SECONDS)
         self.reported = 0.0
 
@@ -151,7 +151,7 @@ def _trial(job: TrialJob, data: TrialData, resources: Resources, shared: _Shared
         try:
             device = torch.device(_device(resources))
             trainer = restored(job.config, data, seed=job.seed, device=device, checkpoint=work)
-            trainer.clock, trainer.on_batch, trainer.saving = shared.clock, shared.heartbeat, shared.saving
+            trainer.on_batch, trainer.saving = shared.heartbeat, shared.saving
             outcome = yield from trainer.steps(on_evaluation, work, test=confirms, variants=job.variants)
         except CannotWrite:  # nor could its row be: the study's own writes say so
             raise

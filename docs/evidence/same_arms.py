@@ -33,8 +33,7 @@ from adalayers.fusion.layer_mix import LayerMixConfig
 from adalayers.request import DataRequest
 from adalayers.results.provenance import device, versions
 from adalayers.results.study_file import EnvironmentRecord
-from adalayers.training.steps import SharedClock, Steps, in_turn
-from adalayers.training.together import Together
+from adalayers.training.together import Steps, Together
 from adalayers.training.trainer import Trainer
 
 POOLS = Path(__file__).resolve().parent
@@ -132,11 +131,10 @@ class _Maker:
 
 def train(data: TrialData, configs: Mapping[str, TrialConfig], order: int) -> list[dict[str, object]]:
     """Train each configuration on one order of batches, in one program; return a row of the pool each."""
-    clock, rows, shuffled = SharedClock(), [], SplitData.shuffled
+    rows, shuffled = [], SplitData.shuffled
 
     def trial(name: str, config: TrialConfig, seed: int) -> Steps[None]:
         trainer = Trainer(config, data, seed=seed, device=torch.device("cpu"))
-        trainer.clock = clock
         outcome = yield from trainer.steps(lambda evaluation: None, test=True)
         said = outcome.predictions.loc[outcome.predictions["split"] == "test", "prediction"].astype(str)
         scores = {split: outcome.row[f"{split}/{data.metric}"] for split in ("val", "test")}
@@ -148,7 +146,7 @@ def train(data: TrialData, configs: Mapping[str, TrialConfig], order: int) -> li
     with mock.patch.object(
         SplitData, "shuffled", lambda own, size, _, epoch: shuffled(own, size, order, epoch)
     ):
-        in_turn(trials, clock, Together())
+        Together().run(trials)
     return sorted(rows, key=lambda row: (str(row["configuration"]), row["seed"]))
 
 

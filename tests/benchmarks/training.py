@@ -19,8 +19,7 @@ from adalayers.fusion.layer_mix import LayerMixConfig
 from adalayers.models.model import FusionModel
 from adalayers.tensors.ragged import ragged_index
 from adalayers.training.optimisers import Trained
-from adalayers.training.steps import SharedClock, Steps, in_turn
-from adalayers.training.together import Together, finished
+from adalayers.training.together import Steps, Together, finished
 from adalayers.training.trainer import Trainer
 from tests.benchmarks.made import BATCH, Sizes, base, cola_lengths, encoded, trial_data
 from tests.benchmarks.measure import interleaved
@@ -59,7 +58,7 @@ def group_epoch_of(trainers: Sequence[Trainer]) -> Callable[[], object]:
         trainer.progress.epoch += 1
         return (yield from trainer.train_epoch())
 
-    return lambda: in_turn([trial(trainer) for trainer in trainers], SharedClock(), together)
+    return lambda: together.run([trial(trainer) for trainer in trainers])
 
 
 def epochs(name: str, root: Path, sizes: Sizes) -> dict[str, float]:

@@ -21,7 +21,6 @@ from adalayers.fusion.layer_mix import LayerMix, LayerMixConfig
 from adalayers.request import DataRequest
 from adalayers.tasks.kinds import KINDS
 from adalayers.training import together
-from adalayers.training.steps import SharedClock, in_turn
 from adalayers.training.together import Together
 from adalayers.training.trainer import Trainer, train
 from reports.page.details import SECTIONS, details
@@ -146,9 +145,7 @@ def trained(configs):
     """Return the losses of trials that train together, by epoch."""
     data, device = made_data(), torch.device("cpu")
     trainers = [Trainer(config, data, seed=1, device=device) for config in configs]
-    outcomes = in_turn(
-        [trial.steps(lambda evaluation: None) for trial in trainers], SharedClock(), Together()
-    )
+    outcomes = Together().run([trial.steps(lambda evaluation: None) for trial in trainers])
     return [[row["train/loss"] for row in outcome.history if "train/loss" in row] for outcome in outcomes]
 
 

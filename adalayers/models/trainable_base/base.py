@@ -14,7 +14,7 @@ from adalayers.backbones import pretrained
 from adalayers.backbones.backbone import Backbone, Ids, list_of_layers
 from adalayers.errors import BadInput
 from adalayers.states import State
-from adalayers.tensors.ragged import Lengths, length_groups
+from adalayers.tensors.ragged import Lengths, group_sizes
 
 PASS_TOKENS = 128
 """On a CPU, about as many tokens of padding cost as much as a further pass over a group of sequences."""
@@ -97,7 +97,8 @@ class Base(Backbone):
     ) -> dict[State, Float[Tensor, "tokens K"]]:
         """Return what `Backbone.of_sequences` does; `lengths` are best sorted: neighbours are padded together."""
         most = PASS_TOKENS if input_ids.device.type == "cpu" else 1 << 30  # a GPU's passes are best large
-        groups, sizes = length_groups(lengths, most)
+        groups = lengths.split(group_sizes(lengths.tolist(), most))
+        sizes = [int(group.sum()) for group in groups]
         types = [None] * len(groups) if token_types is None else token_types.split(sizes)
         parts = zip(input_ids.split(sizes), groups, types, strict=True)
         read = [super(Base, self).of_sequences(ids, group, states, own) for ids, group, own in parts]

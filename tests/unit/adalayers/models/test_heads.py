@@ -11,8 +11,8 @@ from adalayers.errors import BadInput
 from adalayers.fusion.layer_mix import LayerMixConfig
 from adalayers.models.heads import EncoderLayer, PooledHead, build_head
 from adalayers.states import Shape, Stream
-from adalayers.tensors.attention import SelfAttention
 from adalayers.tensors.dropout import Dropout
+from adalayers.tensors.layers import SelfAttention
 
 K, HEADS = 16, 4
 

@@ -1,6 +1,7 @@
 """Trials whose steps are taken as one: the numbers of each alone, to rounding."""
 
 import contextlib
+import time
 from unittest import mock
 
 import numpy as np
@@ -16,9 +17,8 @@ from adalayers.models.several import FusionModels
 from adalayers.request import DataRequest
 from adalayers.storage.folder import Folder
 from adalayers.tensors import ragged
-from adalayers.training import members, plan
+from adalayers.training import batches, members
 from adalayers.training.members import Members
-from adalayers.training.steps import SharedClock, in_turn
 from adalayers.training.together import Together
 from adalayers.training.trainer import Diverged, restored
 from tests.benchmarks import operations
@@ -38,7 +38,7 @@ ARMS = [*ALPHA_LAMBDA, *SINGLE_LAYER, *CUTOFF]
 
 def trained(arms, kind="sequence", *, several=None, data=None, folder=None, on_evaluation=lambda at: None):
     """Return what comes of trials that train in turn, None of those that diverge."""
-    data, clock, outcomes = data or made_data(kind, sizes=(128, 48, 48)), SharedClock(), {}
+    data, outcomes = data or made_data(kind, sizes=(128, 48, 48)), {}
 
     def trial(number, arm):
         arm = {**SMALL, "seed": 1, **arm}
@@ -46,13 +46,12 @@ def trained(arms, kind="sequence", *, several=None, data=None, folder=None, on_e
         config = trial_config(**{name: value for name, value in arm.items() if value is not None})
         work = None if folder is None else Folder(folder / str(number))
         trainer = restored(config, data, seed=seed, device=CPU, checkpoint=work)
-        trainer.clock = clock
         with contextlib.suppress(Diverged):
             outcomes[number] = yield from trainer.steps(on_evaluation, work, test=True)
 
     trials = [trial(number, arm) for number, arm in enumerate(arms)]
     for together in [trials] if several else [[one] for one in trials]:
-        in_turn(together, clock, several or Together())
+        (several or Together()).run(together)
     return [outcomes.get(number) for number in range(len(arms))]
 
 
@@ -126,7 +125,7 @@ def test_each_members_rate_is_halved_at_its_own_time(double, steps):
 def test_counted_dropout_is_the_same_alone_as_in_a_group_of_several_seeds(double, gpu, steps):
     drops = {"dropout": 0.3, "projection_dropout": 0.2}
     arms = [{**arm, **drops, "seed": seed} for arm in (ARMS[1], ARMS[4]) for seed in (1, 2)]
-    with mock.patch.object(plan, "row_keys", side_effect=plan.row_keys) as keys:
+    with mock.patch.object(batches, "row_keys", side_effect=batches.row_keys) as keys:
         assert assert_as_alone(arms, "token", 1e-9, steps=steps) == {4}
     by = {call.args[0] for call in keys.call_args_list}
     assert by == {(seed, 1 + step // 8, step) for seed in (1, 2) for step in range(16)}
@@ -258,9 +257,9 @@ def test_over_live_features_the_base_model_is_passed_once_for_all_and_the_time_i
             outcomes = trained([{"epochs": 3, **arm} for arm in arms], data=data, several=Together())
         return outcomes, passes.call_count
 
-    wall = SharedClock()
+    began = time.monotonic()
     together, passes = passed(LIVE)
-    assert 0 < sum(outcome.row["seconds"] for outcome in together) <= wall()
+    assert 0 < sum(outcome.row["seconds"] for outcome in together) <= time.monotonic() - began
     alone = [passed([arm]) for arm in LIVE]
     for arm, outcome, ((wanted,), _) in zip(LIVE, together, alone, strict=True):
         assert_close(outcome, wanted)

@@ -15,7 +15,7 @@ from adalayers.results.record import PROGRESS
 from adalayers.storage.folder import Folder
 from adalayers.training import together, trainer
 from adalayers.training.members import Members
-from adalayers.training.steps import Pace
+from adalayers.training.together import Pace
 from adalayers.tuning.job import TrialJob
 from adalayers.tuning.trainable import run_in_study, trainable
 from tests.helpers.made_data import made_data

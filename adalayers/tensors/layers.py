@@ -1,4 +1,4 @@
-"""Self-attention of one model or of several, whose dropout is its own: PyTorch's draws from the global stream."""
+"""Layers of one model, or of several at once: parameters and inputs then have a leading dimension of members."""
 
 from __future__ import annotations
 
@@ -6,20 +6,49 @@ import math
 from collections.abc import Sequence
 
 import torch
+from jaxtyping import Float
 from torch import Tensor, nn
 from torch.nn import functional
 
 from adalayers.tensors import ragged
 from adalayers.tensors.dropout import Dropout
-from adalayers.tensors.members import linear
 
 DRAWN = 16
 """On a CPU what drops out of the weights of a shorter sequence is drawn for so many keys: a trial of an earlier version
 is repeated with the same draws."""
 
 
+def linear(x: Float[Tensor, "... i"], weight: Tensor, bias: Tensor) -> Float[Tensor, "... o"]:
+    """Return x W^T + b, of W [o, i], or of W [members, o, i] and x [members, ..., i], each with its own."""
+    if weight.dim() == 2:
+        return functional.linear(x, weight, bias)
+    product = torch.baddbmm(bias.unsqueeze(1), x.flatten(1, -2), weight.transpose(1, 2))
+    return product.view(*x.shape[:-1], product.shape[-1])
+
+
+class Linear(nn.Linear):
+    """`nn.Linear`, of one model or of several."""
+
+    def forward(self, x: Tensor) -> Tensor:
+        return linear(x, self.weight, self.bias)
+
+
+class LayerNorm(nn.LayerNorm):
+    """`nn.LayerNorm` of the last dimension, of one model or of several."""
+
+    def forward(self, x: Tensor) -> Tensor:
+        if self.weight.dim() == 1:
+            return super().forward(x)
+        several = (len(x), *[1] * (x.dim() - 2), -1)
+        normal = functional.layer_norm(x, self.normalized_shape, eps=self.eps)
+        return normal * self.weight.view(several) + self.bias.view(several)
+
+
 class SelfAttention(nn.MultiheadAttention):
-    """`nn.MultiheadAttention` over one sequence, batch first: the same parameters, the same numbers to rounding."""
+    """`nn.MultiheadAttention` over one sequence, batch first: the same parameters, the same numbers to rounding.
+
+    Its dropout is its own: PyTorch's draws from the global stream.
+    """
 
     def __init__(self, width: int, heads: int, dropout: float = 0.0):
         super().__init__(width, heads, dropout=dropout, batch_first=True)
