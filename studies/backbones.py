@@ -8,8 +8,8 @@ Fixed       everything else, at the script's defaults or --set
 Metric      the dataset's selection metric, or --metric; chosen on validation, published on test
 Budget      no search unless --trials is given; confirmation: every arm x --seeds in every case, unpruned
 Command     python studies/backbones.py --backbone roberta-large bart-large-cnn random:roberta-large --dataset cola imdb
-Result      so far, MiniLM, MPNet, both with random weights and SmolLM2-135M on CoNLL-2003 (docs/answers.md): random
-            weights of MiniLM's shape are worse by 0.395 F1. None yet on base models of the thesis's size
+Result      so far, MiniLM, MPNet, SmolLM2-135M and shapes with random weights on CoNLL-2003 and CoLA (docs/answers.md):
+            random weights of MiniLM's shape are worse by 0.395 F1. None yet on base models of the thesis's size
 
 The model:
     A frozen backbone gives hidden states. Each is projected, and the layer mix adds the projections up: with learned
