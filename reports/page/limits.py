@@ -178,6 +178,13 @@ def rate(evidence: Evidence) -> Rows | None:
     return {"lr": request.rate, "set": "lr" in request.set}
 
 
+def own_rates(evidence: Evidence) -> Rows | None:
+    """Arms that were trained with other rates than others, each chosen on one seed."""
+    kept = evidence.rates[evidence.rates["kept"].astype(bool)]
+    by_rate = [(rate, _arms(arms, evidence)) for rate, arms in kept.groupby("lr")["arm"]]
+    return {"by_rate": by_rate} if len(by_rate) > 1 else None
+
+
 def edge_of_rates(evidence: Evidence) -> Rows | None:
     """Arms whose rate lies at an end of those that were tried."""
     rows = evidence.rates
@@ -273,6 +280,7 @@ RULES: tuple[Callable[[Evidence], Rows | None], ...] = (
     without_result,
     validation,
     late,
+    own_rates,
     examples,
     power,
     code,

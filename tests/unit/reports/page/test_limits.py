@@ -5,6 +5,7 @@ import math
 from collections.abc import Callable, Iterable
 
 import numpy as np
+import pandas as pd
 import pytest
 from scipy import stats
 
@@ -115,6 +116,14 @@ def test_arms_that_learned_nothing_come_first_where_the_control_is_one(tmp_path)
         told = finding(evidence_of(made, tmp_path))
         assert told.mostly_nothing == (arm == CONTROL)
     assert set(told.nothing) == {"equal weights", "α = 1, λ = 0"}
+
+
+def test_rates_that_differ_between_arms_are_told(tmp_path):
+    evidence = evidence_of(sound(), tmp_path)
+    rows = [(CONTROL, 3e-4, True), (CONTROL, 1e-3, False), ("uniform", 1e-3, True), ("last", 1e-3, True)]
+    evidence.__dict__["rates"] = pd.DataFrame(rows, columns=["arm", "lr", "kept"]).assign(edge="")
+    by_rate = [(3e-4, ["α = 1, λ = 0"]), (1e-3, ["equal weights", "last layer"])]
+    assert limits(evidence)[0] == ("own_rates", {"by_rate": by_rate})
 
 
 def test_every_rule_has_its_words():
