@@ -85,6 +85,7 @@ def test_removes_by_name_age_and_size(ran, rule, gone):
 def test_a_missing_cache_is_no_error_and_what_cannot_be_removed_is(ran, root, monkeypatch):
     code, said, _ = ran(cache_dir=root / "none")
     assert (code, said[:8]) == (0, "0 stores")
+    assert ran(cache_dir=__file__)[0] == 2
     refused = mock.Mock(side_effect=PermissionError(13, "Permission denied"))
     monkeypatch.setattr(cache.shutil, "rmtree", refused)
     for argv, why in (

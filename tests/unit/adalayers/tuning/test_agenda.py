@@ -162,6 +162,17 @@ def test_unfinished_trials_come_first_and_failed_ones_are_tried_again(folder):
     assert names(jobs)[:2] == [("uniform", 1), ("uniform", 2)]
 
 
+def test_a_search_with_fewer_trials_ends_what_waits_before_its_best_is_known(folder):
+    started = agenda(folder, search="random", trials=3)
+    jobs = [started.next() for _ in range(3)]
+    for job, status in zip(jobs, ("completed", "completed", "unfinished"), strict=True):
+        finish(started, job, 0.5, status)
+    started.record.write()
+    again = agenda(folder, search="random", trials=2)
+    assert searched(run(again, lambda job: 0.9)) == [jobs[2]]
+    assert again.searches[0].best() == jobs[2].config
+
+
 def test_optuna_is_told_how_trials_ended_and_nothing_of_a_point_outside_live_and_replayed(folder):
     def told(agenda):
         trials = agenda.searches[0].optuna_trials()
