@@ -17,7 +17,7 @@ import pandas as pd
 from scipy import optimize
 
 from adalayers.comparisons import FIRST, pair
-from adalayers.errors import BadInput, unknown
+from adalayers.errors import BadInput, require_within, unknown
 from adalayers.escaping import code
 from adalayers.results.interim_analyses import PLANNED, InterimAnalysis
 from reports.evidence import planning
@@ -67,7 +67,8 @@ def decide(
     Raises:
         BadInput: A column is missing, a score is no number, an arm is unknown, or a run is there twice.
     """
-    _require_effect(smallest_effect)
+    if smallest_effect is not None:
+        require_within("a smallest effect", smallest_effect, {"above": 0})
     runs = _runs(frame, arm, seed, scores, cases)
     planned = _planned([*dict.fromkeys(runs["arm"])], control, pairs)
     words = {BETTER: WORSE, WORSE: BETTER} if lower_is_better else {}
@@ -239,7 +240,8 @@ def noise(
     Raises:
         BadInput: As of `decide`.
     """
-    _require_effect(smallest_effect)
+    if smallest_effect is not None:
+        require_within("a smallest effect", smallest_effect, {"above": 0})
     runs, rows = _runs(frame, arm, seed, scores, cases), list[dict[str, Any]]()
     for case, of_case in runs.groupby("case", sort=False):
         for score in scores:

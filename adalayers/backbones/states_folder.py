@@ -71,7 +71,7 @@ def read(folder: Path) -> StatesFolder:
     shards: dict[str, list[Shard]] = {role: [] for role in ROLES}
     for role in ROLES:
         for path in sorted((folder / role).glob("*.safetensors")):
-            require(path.is_file(), "a safetensors file", path, "a folder")
+            require(path.is_file(), "a safetensors file", path, "a folder" if path.is_dir() else "none")
             content = file_sha256(path)
             shards[role].append(_shard(path, tuple(meta["states"]), content))
             digest.update(f"{role}/{path.name}\0{content}\n".encode())

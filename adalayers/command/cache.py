@@ -33,7 +33,7 @@ def list_or_remove(
     """
     root = local_path(cache_dir, "--cache-dir") if cache_dir else default_cache()
     if root.exists() and not root.is_dir():
-        raise BadInput(f"wanted a folder of stores, {root} is a file; name another with --cache-dir")
+        raise BadInput(f"wanted a folder of stores, {root} is none; name another with --cache-dir")
     if keep_gb is not None and not keep_gb >= 0:
         raise BadInput(f"wanted --keep-gb of at least 0, got {keep_gb:g}; raise it")
     found = {folder: _bytes(folder) for folder in stores(root)}

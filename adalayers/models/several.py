@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Hashable, Sequence
-from typing import Any, cast
+from typing import TYPE_CHECKING, Any
 
 import torch
 from jaxtyping import Float
@@ -15,6 +15,9 @@ from adalayers.models.heads import build_head
 from adalayers.models.model import FusionModel
 from adalayers.tensors.dropout import Dropout
 from adalayers.tensors.layers import LayerNorm
+
+if TYPE_CHECKING:  # a room above makes them
+    from adalayers.training.batches import Batches
 
 _OF_THE_HEAD = [field.name for field in dataclasses.fields(HeadConfig) if field.name != "dropout"]
 """What must be the same of heads: all but how much drops out."""
@@ -37,7 +40,8 @@ class FusionModels:
     """
 
     def __init__(self, members: Sequence[FusionModel]):
-        first, heads = members[0], [cast(Any, member.head) for member in members]
+        first = members[0]
+        heads: list[Any] = [member.head for member in members]
         of_fusion = first.fusion.alike()
         assert of_fusion is not None
         self.fusion = of_fusion[0]([member.fusion for member in members])
@@ -54,12 +58,12 @@ class FusionModels:
         self.dropouts = [each.where for each in self._dropouts if each.acts]
         self._sizes = [shape.numel() for *_, shape in self._slots]
 
-    def forward(self, values: Sequence[Tensor], batches: Any) -> Float[Tensor, "members items outputs"]:
-        """Return each member's outputs for what is asked of its batch: its sequences, or words of them.
+    def forward(self, values: Sequence[Tensor], batches: Batches) -> Float[Tensor, "members items outputs"]:
+        """Return each member's outputs for what has a label in its batch: its sequences, or words of them.
 
         Args:
             values:  Of each of the `parameter_groups`, the head's first, as the fusions' `mixed` takes them.
-            batches: The members' `Batches`.
+            batches: Of the members.
         """
         of_head, *of_fusion = values[0].flatten(1), *values[1:]
         full = low = of_head.split(self._sizes, 1)
@@ -72,4 +76,4 @@ class FusionModels:
             dropout.batches, dropout.training = batches, batches.training
         padded = batches.padded(self.fusion.mixed(of_fusion, batches))
         read = [self.head.read(self.head.placed(x), padding).flatten(1, -2) for x, padding in padded]
-        return self.head.classify(batches.asked(torch.cat(read, 1) if read[1:] else read[0])).float()
+        return self.head.classify(batches.labelled(torch.cat(read, 1) if read[1:] else read[0])).float()

@@ -42,7 +42,7 @@ class Batches:
         numbers:  By name, on the device:
                    padding    bool [batches, padded tokens], True where nothing is; absent: nowhere
                    places     int64 [tokens], where they go in the padded groups; absent: nothing is padded
-                   words      int64 [batches, items], the padded tokens that are asked for; absent: whole sequences
+                   words      int64 [batches, items], padded places of words with labels; absent: sequences have them
                    rows       int64 [batches * tokens], of hidden states of all batches, end to end; absent: all
                    of_member  int64 [members], the batch of each; absent where there is one
         training: Whether something drops out.
@@ -118,8 +118,8 @@ class Batches:
             x = own.unflatten(0, (n, time)).movedim(2, 0)
             yield x, None if padding is None else padding.unflatten(1, (n, time))
 
-    def asked(self, read: Float[Tensor, "members rows k"]) -> Float[Tensor, "members items k"]:
-        """Return of what was read of each sequence, or of each token at its padded place, what is asked for."""
+    def labelled(self, read: Float[Tensor, "members rows k"]) -> Float[Tensor, "members items k"]:
+        """Return the rows of what has a label, of a row of each sequence or of each token at its padded place."""
         words = self.numbers.get("words")
         if words is None:
             return read

@@ -59,30 +59,30 @@ class Together:
         """Take the steps of trials until all have ended, those first that are behind the others; return their results.
 
         Those whose training is over wait for the others, and are scored together. The time that passes is shared by
-        all that go on. An error is raised where what failed was asked for.
+        all that go on. An error is raised in the trial whose request failed.
         """
-        asked, results = {trial: Request() for trial in trials}, dict[Steps[Any], Any]()
+        waiting, results = {trial: Request() for trial in trials}, dict[Steps[Any], Any]()
         began = time.monotonic()
-        while asked:
-            behind = min(request.epoch for request in asked.values())
-            now = {trial: request for trial, request in asked.items() if request.epoch == behind}
+        while waiting:
+            behind = min(request.epoch for request in waiting.values())
+            now = {trial: request for trial, request in waiting.items() if request.epoch == behind}
             self._answer([request for request in now.values() if request.split])
             ended = time.monotonic()
-            for request in asked.values():
+            for request in waiting.values():
                 if request.trainer is not None:
-                    request.trainer.progress.seconds += (ended - began) / len(asked)
+                    request.trainer.progress.seconds += (ended - began) / len(waiting)
             began = ended
             for trial, request in now.items():
                 go_on = trial.throw if isinstance(request.answer, Exception) else trial.send
                 try:
-                    asked[trial] = go_on(request.answer)
+                    waiting[trial] = go_on(request.answer)
                 except StopIteration as end:
                     results[trial] = end.value
-                    del asked[trial]
+                    del waiting[trial]
         return [results[trial] for trial in trials]
 
     def _answer(self, requests: Sequence[Request]) -> None:
-        """Do what is asked for, a batch of each kind in turn."""
+        """Carry requests out, a batch of each kind in turn."""
         by_kind: dict[Hashable, list[Request]] = {}
         for request in requests:
             by_kind.setdefault((request.split, _kind(request.trainer)), []).append(request)

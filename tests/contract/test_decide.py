@@ -109,7 +109,7 @@ def test_what_gives_no_verdict_says_why():
         ({}, {"control": "base", "arm": "model"}, "'model'"),
         ({"score": "high"}, {"control": "base"}, "wanted numbers in column 'score', got 'high'"),
         ({"seed": 1}, {"control": "base"}, "wanted one run per arm and seed"),
-        ({}, {"control": "base", "smallest_effect": -1}, "a smallest effect above 0, got -1"),
+        ({}, {"control": "base", "smallest_effect": -1}, "a smallest effect above 0 and finite, got -1"),
     ],
 )
 def test_what_cannot_be_judged_is_bad_input(change, how, message):
