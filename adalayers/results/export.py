@@ -82,18 +82,20 @@ def _latex_arms(study: StudyResults, arms: pd.DataFrame) -> str:
 
 def _latex_claims(study: StudyResults, claims: pd.DataFrame, label: str) -> str:
     verdicts = claims["verdict"].fillna("").map(lambda verdict: MARKS.get(verdict, _text(verdict)))
+    wholes = claims["kind"] == "omnibus"  # tested by permutation, which gives no interval
+    intervals = claims.apply(lambda row: _interval(row["low"], row["high"], sign="+"), axis=1)
     table = {
         "Comparison": claims.apply(_names, axis=1),
         "Seeds": claims["n"],
         "Difference": claims["difference"].map(partial(_number, sign="+")),
-        "Interval": [*map(partial(_interval, sign="+"), claims["low"], claims["high"])],
+        "Interval": intervals.mask(wholes, claims["p_adjusted"].map(_p_value)),
         "": verdicts.mask(claims["tie"], "$=$ (tie)"),
     }
     first = claims.iloc[0]
     key = ", ".join(f"{mark} {verdict}" for verdict, mark in MARKS.items())
     caption = (
         f"differences of {SPLITS[first['split']]} {_text(first['metric'])} over paired seeds, each with the interval "
-        f"of its own test. {key}."
+        f"of its own test{', factors as wholes with their adjusted p' if wholes.any() else ''}. {key}."
     )
     return _float(study, table, "rrlc", caption, label)
 
@@ -129,6 +131,10 @@ def _text(name: object) -> str:
 
 def _number(value: float, sign: str = "") -> str:
     return "--" if pd.isna(value) else f"${value:{sign}.3f}$"
+
+
+def _p_value(value: float) -> str:
+    return "--" if pd.isna(value) else f"$p = {value:.2g}$" if value >= 1e-4 else "$p < 0.0001$"
 
 
 def _interval(low: float, high: float, sign: str = "") -> str:

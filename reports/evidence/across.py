@@ -1,12 +1,12 @@
 """What the cases of a study (its backbones and datasets) allow one to claim together.
 
-Three kinds of comparison, each of what the last analysis of its cases sees: the mean of an effect over the cases that
-measure it alike; how far that effect differs between a case and the first; and the score of a backbone against that of
-the first one on the same data. Arms of one case are paired by seed, and so
-is a mean over cases: of seeds that make cases vary together, it would vary more than independent cases do. Two cases
-are compared with all seeds that each has, as if those of the two were independent (`holm.unpaired`).
+Cases of the same flags are compared in three ways, each of what the last analysis of its cases sees: the mean of an
+effect over the cases that measure it alike; how far that effect differs between a case and the first; and the score of
+a backbone against that of the first one on the same data. Arms of one case are paired by seed, and so is a mean over
+cases: of seeds that make cases vary together, it would vary more than independent cases do. Two cases are compared with
+all seeds that each has, as if those of the two were independent (`holm.unpaired`).
 
-All of them are one family, judged once, as the cases stand: by seeds that the last analysis of each covers.
+Those of the same flags are one family, judged once, as the cases stand: by seeds that the last analysis of each covers.
 """
 
 from __future__ import annotations
@@ -33,6 +33,7 @@ MEAN: What = "mean effect"
 DIFFERENCE: What = "difference of effects"
 SCORE: What = "score"
 
+UNSET = "not set"
 OF_THE_CASE = ("backbone", "dataset", "text_column", "label_column")
 """How the flags begin that may differ between cases that are compared."""
 
@@ -91,14 +92,18 @@ class Across:
     """What was found across cases.
 
     Attributes:
-        cases: Those compared, the reference first.
+        groups: Those compared with each other, the reference first.
         left_out: Those that are not, with the reason.
         claims: One for each comparison.
     """
 
-    cases: tuple[Case, ...] = ()
-    left_out: tuple[tuple[str, str], ...] = ()
-    claims: tuple[AcrossClaim, ...] = ()
+    groups: Sequence[Sequence[Case]]
+    left_out: Sequence[tuple[str, str]]
+    claims: Sequence[AcrossClaim]
+
+    @property
+    def cases(self) -> list[Case]:
+        return [case for group in self.groups for case in group]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -123,33 +128,42 @@ class AcrossClaim(Claim):
 
 
 def across(cases: Iterable[Case]) -> Across:
-    """Return what can be claimed across cases: of the most that were run alike, in the order in which they began."""
-    alike, left_out = run_alike(cases)
-    seen = [*_effects(alike), *_scores(alike)]
-    primary = {place: claim for place, claim in enumerate(seen) if claim.primary}
-    return Across(tuple(alike), tuple(left_out), tuple(judged(seen, [(PLANNED, primary)], PLANNED)))
+    """Return what can be claimed across cases: of all that were run alike, in the order in which they began."""
+    groups, left_out = run_alike(cases)
+    claims = list[AcrossClaim]()
+    for group in groups:
+        seen = [*_effects(group), *_scores(group)]
+        primary = {place: claim for place, claim in enumerate(seen) if claim.primary}
+        claims += judged(seen, [(PLANNED, primary)], PLANNED)
+    return Across(groups, left_out, claims)
 
 
-def run_alike(cases: Iterable[Case]) -> tuple[list[Case], list[tuple[str, str]]]:
-    """Return the most cases that were run alike, as they began, and the others with the first flag that differs."""
-    cases = sorted(cases, key=lambda case: case.began)
-    if not cases:
-        return [], []
-    flags = {
-        case.name: {
+def run_alike(cases: Iterable[Case]) -> tuple[list[list[Case]], list[tuple[str, str]]]:
+    """Return the groups of cases that were run alike, as they began, and the others with the first flag that differs.
+
+    The group of most cases is the first, with which the others are compared; where no two are alike it is one case.
+    """
+    groups: list[tuple[JsonObject, list[Case]]] = []
+    for case in sorted(cases, key=lambda case: case.began):
+        flags = {
             name: value
             for name, value in case.study.identity.items()
             if value is not None and not name.startswith(OF_THE_CASE)
         }
-        for case in cases
-    }
-    reference = max(flags, key=lambda name: sum(flags[name] == own for own in flags.values()))
-    wanted, left_out = flags[reference], []
-    for name, own in flags.items():
-        if differs := [flag for flag in {**wanted, **own} if wanted.get(flag) != own.get(flag)]:
-            had, has = wanted.get(differs[0]), own.get(differs[0])
-            left_out.append((name, f"{differs[0]} is {has} there and {had} in {reference}"))
-    return [case for case in cases if flags[case.name] == wanted], left_out
+        same = next((group for own, group in groups if own == flags), None)
+        if same is None:
+            groups.append((flags, [case]))
+        else:
+            same.append(case)
+    groups.sort(key=lambda group: -len(group[1]))
+    left_out = []
+    for own, group in groups[1:]:
+        if len(group) == 1:
+            wanted, (reference, *_) = groups[0]
+            flag = next(flag for flag in {**wanted, **own} if wanted.get(flag) != own.get(flag))
+            why = f"{flag} is {own.get(flag, UNSET)} there and {wanted.get(flag, UNSET)} in {reference.name}"
+            left_out.append((group[0].name, why))
+    return [group for place, (_, group) in enumerate(groups) if place == 0 or len(group) > 1], left_out
 
 
 def _effects(cases: Sequence[Case]) -> list[AcrossClaim]:

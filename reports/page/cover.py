@@ -15,6 +15,7 @@ from adalayers.results.study_file import StudyFile
 from reports import names
 from reports.evidence.across import DIFFERENCE, MEAN, SCORE, Across, Case
 from reports.page.finding import finding, share_of_the_way
+from reports.page.limits import own_rates
 from reports.plots import legend, looks_of, panels, points, single, styled
 from reports.reading.frames import records
 from reports.render import render
@@ -55,12 +56,13 @@ def cover(title: str, cases: Sequence[Case], result: Across, problems: Sequence[
         arms=[(name, [case.evidence.row_of(arm) for case in cases]) for arm, name in arms],
         nothing=[case.name for case in nothing],
         told=list(_told(result)),
+        own_rates=[case.name for case in result.cases if own_rates(case.evidence)],
         left_out=result.left_out,
         distances=records(far),
         correlations=correlations(far),
         figures=list(figures),
         problems=problems,
-        error=100 * (PLANNED + EXTENSIONS) * (len(result.cases) + 1),
+        error=100 * (PLANNED + EXTENSIONS) * (len(result.cases) + len(result.groups)),
     )
     return Page(text, figures)
 
@@ -73,8 +75,9 @@ def _told(result: Across) -> Iterator[Mapping[str, Any]]:
             name = names.arm(claim.arm, requests[claim.case])
         else:
             name = names.compared(claim, requests[claim.cases[0]])
-        about = {"cases": claim.cases, "claim": claim, "words": names.VERDICTS[claim.told]}
-        yield {"kind": f"{TITLES[claim.what]} ({short(claim.metric)})", "name": name, **about}
+        metric, words = short(claim.metric), names.VERDICTS[claim.told]
+        about = {"cases": claim.cases, "claim": claim, "metric": metric, "words": words}
+        yield {"kind": f"{TITLES[claim.what]} ({metric})", "name": name, **about}
 
 
 def state(study: StudyFile) -> str:

@@ -86,6 +86,8 @@ def test_tables_for_a_paper(folder):
     assert not re.search(r"[^\\][_%&]\w", latex.replace(" & ", " "))
     better = results.claims.query("verdict == 'better'").iloc[0]
     assert f"$[{better['low']:+.3f}, {better['high']:+.3f}]$ & $\\uparrow$" in latex
+    wholes = results.claims[results.claims["kind"] == "omnibus"]
+    assert len(wholes) == len(re.findall(r"as a whole & \d+ & -- & \$p [=<]", latex)) > 0
     arms, claims = (pd.read_csv(io.StringIO(table)) for table in export(results, "csv").split("\n\n"))
     assert (len(arms), len(claims)) == (len(results.arms), len(results.claims))
     tables = json.loads(export(results, "json"))

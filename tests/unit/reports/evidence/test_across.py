@@ -94,12 +94,18 @@ def test_what_withholds_verdicts_across_cases():
 
 def test_which_cases_are_compared():
     one, two = case("one", noisy(5)), case("two", noisy(5), epochs=4)
-    assert across([one, case("two", noisy(5), request=replace(REQUEST, metric="accuracy"))]).claims == ()
+    assert across([one, case("two", noisy(5), request=replace(REQUEST, metric="accuracy"))]).claims == []
     other_arms = across([one, case("three", noisy(5, seed=3), request=request(("control", "b")))])
     assert {(claim.arm, claim.cases) for claim in other_arms.claims} == {("b", ("one", "three"))}
     most_alike = across([one, two, case("three", noisy(5), epochs=4)])
     assert [case_.name for case_ in most_alike.cases] == ["three", "two"]
-    assert most_alike.left_out == (("one", "epochs is 20 there and 4 in three"),)
+    assert most_alike.left_out == [("one", "epochs is 20 there and 4 in three")]
+    four = case("four", noisy(5)), case("five", noisy(5), epochs=7)
+    pairs = across([one, two, case("three", noisy(5), epochs=4), *four])
+    assert {claim.cases for claim in pairs.claims} == {("four", "one"), ("three", "two")}
+    assert pairs.left_out == [("five", "epochs is 7 there and 20 in four")]
+    # Each pair is a family of two means: cases of other flags change nothing that was claimed.
+    assert {claim.comparisons for claim in pairs.claims if claim.primary} == {2}
     late, early = case("a", noisy(6), started="2026-05-01T13:00"), case("b", noisy(6, seed=2))
     for given in ([late, early], [early, late]):  # the first is the one that began first
         found = across(given)
