@@ -3,6 +3,7 @@
 import json
 import shutil
 
+import numpy as np
 import pytest
 import torch
 from huggingface_hub import ModelCard
@@ -98,3 +99,16 @@ def test_parts_of_no_study_have_a_card_too(best, tmp_path):
     text = str(task.generate_model_card())
     assert "## Scores" not in text
     assert "## Mix weights" in text
+
+
+def test_the_use_of_a_task_over_states_that_were_computed_elsewhere_runs(best, tmp_path):
+    model = adalayers.TrainedTask.from_pretrained(best).model
+    model.about = {**model.about, "backbone": {"id": "states:mine"}}
+    card = model_card(model).text
+    assert "AutoModel" not in card
+    assert "adalayers predict" not in card
+    arrays = [np.ones((5, model.shape.width), np.float32)] * (model.shape.streams[0].layers + 1)
+    use = card.partition("```python")[2].partition("```")[0].replace("<this repository>", str(best))
+    known = {"arrays": arrays, "lengths": [2, 3]}
+    exec(use, known)
+    assert known["logits"].shape == (2, model.shape.n_outputs)
