@@ -8,8 +8,7 @@ Fixed       mix_lr at 1e-3, for it is one axis with alpha; all else at the scrip
 Metric      the dataset's selection metric, or --metric; chosen on validation, published on test
 Budget      factorial: every arm x --seeds, unpruned; no search unless --trials is given
 Command     python studies/cutoff.py --backbone minilm --dataset conll2003
-Result      so far, MiniLM on CoNLL-2003 (docs/answers.md): no cutoff is shown to change the score; what it
-            leaves of the layers depends on alpha. None yet on a base model of the thesis's size
+Result      none that decides yet
 
 The cutoff:
     The layer mix adds up projections of a frozen backbone's hidden states with the weights p̃ = softmax(α p), p

@@ -9,7 +9,7 @@ Metric      the dataset's selection metric, or --metric; chosen on validation, p
 Budget      three arms, the uniform mix and the thesis's mix x --seeds, unpruned; no search unless --trials is given
 Command     python studies/input_dependence.py --backbone minilm --dataset cola conll2003
 Result      so far, MiniLM (docs/answers.md): on CoNLL-2003 weights by text are better than static ones by 0.015, on
-            these examples; by token, and on CoLA, nothing is shown to pay
+            these examples; weights by token are not shown to be
 
 The mixes:
     All project the hidden states of a frozen base model, add them up with weights that sum to 1, and read the sum by
