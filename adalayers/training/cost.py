@@ -28,24 +28,28 @@ SEQUENCES = 2
 
 @dataclass(frozen=True)
 class Operations:
-    """Of fusion and head per token: forwards, and of a step of training, which is forwards and backwards."""
+    """Of what is passed in every epoch, per token: forwards, and of a step, which is forwards and backwards."""
 
     forward: float
     training: float
+
+    def of_epoch(self, data: TrialData, *, evaluated: bool) -> float:
+        """Return those of training on train, and of an evaluation on validation where one follows."""
+        train, validation = _tokens(data)
+        return self.training * train + (self.forward * validation if evaluated else 0)
 
 
 def operations(model: FusionModel, data: TrialData) -> Operations:
     """Count the matrix products of fusion and head, as they stand, on sequences of train's mean length.
 
-    Where the base model is changed, gradients pass to the hidden states too. Parameters are left without
-    gradients.
+    Where the base model is changed, gradients pass to the hidden states too, and its own operations are added. Those of
+    a frozen one are left out: it is passed once, whatever the number of epochs. Parameters are left without gradients.
     """
     mean = max(1, round(float(data.splits["train"].features.lengths.mean())))
-    lengths = torch.full((SEQUENCES,), mean)
+    lengths, use = torch.full((SEQUENCES,), mean), model.base_use()
     device = next((tensor.device for tensor in (*model.parameters(), *model.buffers())), torch.device("cpu"))
-    through = model.base_use().own_pass
     states = {
-        state: torch.ones(int(lengths.sum()), model.shape.width, device=device, requires_grad=through)
+        state: torch.ones(int(lengths.sum()), model.shape.width, device=device, requires_grad=use.own_pass)
         for state in model.fusion.live()
     }
     # Written out: torch counts no products of its own attention on a CPU.
@@ -55,8 +59,13 @@ def operations(model: FusionModel, data: TrialData) -> Operations:
         if given.requires_grad:
             given.sum().backward()
     model.zero_grad(set_to_none=True)
-    tokens = int(lengths.sum())
-    return Operations(forward / tokens, products.operations / tokens)
+    tokens, forwards, backwards = int(lengths.sum()), 0, 0
+    if use.own_pass:
+        forwards = use.run * data.layer_parameters + use.adapters
+        backwards = use.through * data.layer_parameters + use.trained + 2 * use.adapters
+    return Operations(
+        forward / tokens + 2 * forwards, products.operations / tokens + 2 * (forwards + backwards)
+    )
 
 
 class _Products(TorchDispatchMode):
@@ -81,26 +90,10 @@ class _Products(TorchDispatchMode):
 _Products.__torch_dispatch__ = inspect.unwrap(_Products.__torch_dispatch__)  # type: ignore[method-assign]
 
 
-def epoch_cost(model: FusionModel, data: TrialData, per_token: Operations, *, evaluated: bool) -> float:
-    """Return the operations of an epoch: training on train, and an evaluation on validation where one follows.
-
-    Those of a frozen base model are left out: it is passed once, whatever the number of epochs.
-    """
-    train, validation = _tokens(data)
-    validation = validation if evaluated else 0
-    total = per_token.training * train + per_token.forward * validation
-    use = model.base_use()
-    if use.own_pass:
-        forwards = use.run * data.layer_parameters + use.adapters
-        backwards = use.through * data.layer_parameters + use.trained + 2 * use.adapters
-        total += 2 * forwards * (train + validation) + 2 * backwards * train
-    return total
-
-
 def cost(model: FusionModel, data: TrialData, *, epochs: float, read_to: int) -> dict[str, float]:
     """Return the columns `cost/*` of a trial's row.
 
-    epochs:  operations of all its epochs, from `epoch_cost`
+    epochs:  operations of all its epochs, from `Operations.of_epoch`
     read_to: layers of the base model run for hidden states read in training, or to choose among them before
 
     cost/training: operations of the whole trial, in all. Of a frozen base model one pass over train and validation, as
@@ -121,8 +114,7 @@ def cost(model: FusionModel, data: TrialData, *, epochs: float, read_to: int) ->
         return columns
     train, validation = _tokens(data)
     once = 2 * read_to * data.layer_parameters * (train if use.own_pass else train + validation)
-    own = 2 * (use.run * data.layer_parameters + use.adapters) if use.own_pass else 0
-    return {**columns, TRAINING: float(once + epochs), USE: 1e-6 * (own + operations(model, data).forward)}
+    return {**columns, TRAINING: float(once + epochs), USE: 1e-6 * operations(model, data).forward}
 
 
 def _tokens(data: TrialData) -> tuple[int, int]:

@@ -34,7 +34,7 @@ from adalayers.tasks.metrics import RankMetric, metric
 from adalayers.tensors.dropout import draw_from
 from adalayers.tensors.seeds import stream
 from adalayers.training.batches import TRAIN
-from adalayers.training.cost import Operations, cost, epoch_cost, operations
+from adalayers.training.cost import Operations, cost, operations
 from adalayers.training.optimisers import Trained
 from adalayers.training.together import Pace, Request, Steps, finished
 
@@ -311,9 +311,7 @@ class Trainer:
         if live not in self._counted:
             self.model.train()  # what a fusion notes when it is evaluated stays as it is
             self._counted = {live: operations(self.model, self.data)}
-        self.progress.operations += epoch_cost(
-            self.model, self.data, self._counted[live], evaluated=evaluated
-        )
+        self.progress.operations += self._counted[live].of_epoch(self.data, evaluated=evaluated)
         if not self.model.base_use().own_pass:
             self.progress.read_to = max(self.progress.read_to, self.model.shape.depth(live))
 

@@ -8,7 +8,7 @@ import torch
 from adalayers.config import trial_config
 from adalayers.models.model import BaseUse, FusionModel
 from adalayers.states import Stream
-from adalayers.training.cost import Operations, cost, epoch_cost, operations
+from adalayers.training.cost import cost, operations
 from adalayers.training.together import finished
 from adalayers.training.trainer import Trainer
 from tests.helpers.made_data import made_data
@@ -53,7 +53,7 @@ def test_a_frozen_base_model_is_passed_once_and_its_task_adds_its_own_operations
     model, (train, validation) = model_of(), tokens(data)
     head = sum(p.numel() for p in model.head.parameters())
     of = operations(model, data)
-    epoch = epoch_cost(model, data, of, evaluated=True)
+    epoch = of.of_epoch(data, evaluated=True)
     assert epoch == pytest.approx(of.training * train + of.forward * validation)
     found = cost(model, data, epochs=3 * epoch, read_to=LAYERS)
     assert found == {
@@ -80,16 +80,16 @@ def test_a_base_model_that_is_trained_is_passed_in_every_epoch(data):
     model, (train, validation) = model_of(kind=Changed), tokens(data)
     forwards = 2 * (4 * PER_LAYER + 10)
     backwards = 2 * (2 * PER_LAYER + 2 * PER_LAYER + 2 * 10)
-    own = Operations(forward=100.0, training=300.0)
-    epoch = epoch_cost(model, data, own, evaluated=True)
-    assert epoch == forwards * (train + validation) + backwards * train + 300 * train + 100 * validation
+    frozen, changed = (operations(each, data) for each in (model_of(), model))
+    assert changed.forward == frozen.forward + forwards
+    epoch = changed.of_epoch(data, evaluated=True)
+    assert epoch == pytest.approx(changed.training * train + changed.forward * validation)
     found = cost(model, data, epochs=2 * epoch, read_to=3)
     assert found["cost/training"] == 2 * epoch + 2 * 3 * PER_LAYER * train  # looked at before it was trained
     assert found["cost/weights"] == model.weights_at_use() + 2 * PER_LAYER + 10
-    assert found["cost/use"] == pytest.approx(1e-6 * (forwards + operations(model, data).forward))
-    frozen, changed = (operations(each, data) for each in (model_of(), model))
-    assert changed.forward == frozen.forward
-    more = changed.training - frozen.training  # gradients pass through the projections and the mix
+    assert found["cost/use"] == pytest.approx(1e-6 * changed.forward)
+    # Gradients pass through the projections and the mix too.
+    more = changed.training - frozen.training - forwards - backwards
     assert more == pytest.approx(2 * LAYERS * K * WIDTH, rel=0.2)
 
 
@@ -106,7 +106,7 @@ def test_states_that_are_looked_at_before_or_in_a_first_round_are_paid_for(data)
     assert row["cost/training"] == pytest.approx(once + chosen.progress.operations)
     twice, _ = trained(data, fusion="head2toe", fraction=0.01)
     assert chosen.progress.read_to == twice.progress.read_to == layers
-    last = epoch_cost(twice.model, data, operations(twice.model, data), evaluated=True)
+    last = operations(twice.model, data).of_epoch(data, evaluated=True)
     assert twice.progress.operations > twice.progress.epoch * last  # the first round read more
 
 
