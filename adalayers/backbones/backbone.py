@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Collection, Sequence
 from contextlib import ExitStack
 from typing import Any
@@ -13,7 +14,7 @@ from torch import Tensor, nn
 from adalayers.backbones.families import Family
 from adalayers.errors import BadInput
 from adalayers.states import State, Stream
-from adalayers.tensors.ragged import Lengths, padded
+from adalayers.tensors.ragged import Lengths, PaddedGroups
 
 Ids = Int[Tensor, " tokens"]
 """A number of each token, sequences end to end."""
@@ -117,12 +118,12 @@ class Backbone(nn.Module):
         self, input_ids: Ids, lengths: Lengths, states: Collection[State], token_types: Ids | None = None
     ) -> dict[State, Float[Tensor, "tokens width"]]:
         """Return some hidden states of sequences, real tokens end to end; `lengths` are on the CPU."""
-        ids, padding, rows = padded(input_ids.unsqueeze(1), lengths)
-        mask = torch.ones_like(ids) if padding is None else (~padding).long().unsqueeze(2)
-        types = None if token_types is None else padded(token_types.unsqueeze(1), lengths)[0].squeeze(2)
-        given = self(ids.squeeze(2), mask.squeeze(2), types)
-        flat = {state: given[state].flatten(0, 1) for state in states}
-        return flat if rows is None else {state: flat[state].index_select(0, rows) for state in states}
+        group = PaddedGroups(lengths.numpy()[None], math.inf, input_ids.device)
+        ((ids, padding),) = group.split(input_ids)
+        mask = torch.ones_like(ids) if padding is None else (~padding[0]).long()
+        types = None if token_types is None else next(group.split(token_types))[0]
+        given = self(ids, mask, types)
+        return {state: group.real(given[state].flatten(0, 1)) for state in states}
 
     def stream_modules(self) -> list[Any]:
         """Return the module within `model` that gives each stream's states."""

@@ -70,7 +70,7 @@ class Batch:
         return ragged_index(self.tokens.offsets, self.examples)
 
     def _of_tokens(self, column: np.ndarray) -> Tensor:
-        return to_device(torch.from_numpy(column[self._token_rows].astype(np.int64)), self.labels.device)
+        return to_device(column[self._token_rows].astype(np.int64), self.labels.device)
 
 
 @dataclass(frozen=True)
@@ -114,9 +114,9 @@ class SplitData:
         lengths, (rows, owners, places) = self.lengths(examples), self.items(examples)
         words = None
         if self.word_offsets is not None:
-            words = to_device(torch.from_numpy((np.cumsum(lengths) - lengths)[owners] + places), device)
+            words = to_device((np.cumsum(lengths) - lengths)[owners] + places, device)
         read = self.features.read(examples, states, device)
-        labels = to_device(torch.from_numpy(self.labels[rows]), device)
+        labels = to_device(self.labels[rows], device)
         return Batch(read, torch.from_numpy(lengths), labels, words, rows, examples, self.tokens)
 
     def lengths(self, examples: np.ndarray) -> np.ndarray:

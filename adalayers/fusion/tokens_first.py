@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import ClassVar, Literal
 
@@ -15,7 +16,7 @@ from adalayers.fusion.fusion import Fusion, Lengths, States
 from adalayers.fusion.projections import starts
 from adalayers.fusion.text_vectors import TextVectorConfig
 from adalayers.states import Pooling, Shape, State
-from adalayers.tensors.ragged import padded, sequence_means
+from adalayers.tensors.ragged import in_padded_groups, sequence_means
 
 Aggregate = Literal["mean", "gate", "attention"]
 
@@ -87,8 +88,8 @@ class TokensFirst(Fusion, config=TokensFirstConfig):
     ) -> Float[Tensor, "batch K"]:
         if self.over_tokens is None:
             return sequence_means(hidden, lengths)
-        rows, padding, _ = padded(hidden, lengths)
-        return self.over_tokens[self.states.index(state)](rows, padding).float()
+        module = self.over_tokens[self.states.index(state)]
+        return in_padded_groups(hidden, lengths, math.inf, module).float()
 
 
 class Gate(nn.Module):

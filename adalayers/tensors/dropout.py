@@ -133,7 +133,7 @@ def _columns(shape: tuple[int, ...], device: torch.device) -> Tensor:
     number = np.zeros((), dtype=np.int64)
     for size in shape:
         number = number[..., None] * _SPAN + np.arange(size)
-    return to_device(torch.from_numpy(_keys(number)), device)
+    return to_device(_keys(number), device)
 
 
 @functools.lru_cache(maxsize=256)

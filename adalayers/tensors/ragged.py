@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 
 import numpy as np
 import torch
-from jaxtyping import Bool, Float, Int
+from jaxtyping import Bool, Float, Int, Shaped
 from torch import Tensor
 
 from adalayers.states import Pooling
@@ -15,6 +15,8 @@ Flat = Float[Tensor, "tokens k"]
 """Sequences end to end."""
 Lengths = Int[Tensor, " batch"]
 """Tokens of each sequence; on the CPU, where they decide shapes."""
+Groups = Iterator[tuple[Shaped[Tensor, "..."], Bool[Tensor, "..."] | None]]
+"""Padded sequences, a group after the other, and where they are padding; None: nowhere in any group."""
 
 
 def ragged_rows(starts: np.ndarray, lengths: np.ndarray) -> np.ndarray:
@@ -50,13 +52,14 @@ def on_gpu(device: torch.device) -> bool:
     return device.type != "cpu"
 
 
-def to_device(tensor: Tensor, device: torch.device) -> Tensor:
-    """Return `tensor` on `device`; a copy to a GPU does not wait for what the GPU is doing."""
+def to_device(numbers: Tensor | np.ndarray, device: torch.device) -> Tensor:
+    """Return a tensor of `numbers` on `device`; a copy to a GPU does not wait for what the GPU is doing."""
+    tensor = torch.as_tensor(numbers)
     waits = device.type == "cuda" and tensor.device.type == "cpu"
     return tensor.pin_memory().to(device, non_blocking=True) if waits else tensor.to(device)
 
 
-def group_sizes(lengths: Iterable[int], most: int) -> list[int]:
+def group_sizes(lengths: Iterable[int], most: float) -> list[int]:
     """Return how many neighbours of these lengths are padded together, with at most `most` tokens of padding."""
     sizes, longest, total = [0], 0, 0
     for length in lengths:
@@ -68,39 +71,64 @@ def group_sizes(lengths: Iterable[int], most: int) -> list[int]:
     return sizes
 
 
-def padded(flat: Flat, lengths: Lengths) -> tuple[Tensor, Bool[Tensor, "batch time"] | None, Tensor | None]:
-    """Return ragged sequences one per row, where their rows are padding, and the tokens' places in [batch * time].
+class PaddedGroups:
+    """Sequences that lie end to end, as groups of neighbours that are padded to one length.
 
-    The first are [batch, time, k]. The latter two are None where all are of one length.
+    Args:
+        lengths: Int64 [batches, sequences], best sorted. Sequences of one place in several batches are computed as one:
+                 each has as many rows as the longest of them, and padding from its own end on.
+        most:    Tokens of padding that a group may have.
+        device:  Where they lie.
+
+    Attributes:
+        sizes:   (sequences, time) of each group.
+        longest: int64 [sequences], rows of each; starts: its first place in the padded groups.
+        places:  int64 [tokens], where all rows go in the padded groups; None: nothing is padded.
+        padding: bool [batches, padded tokens], True where nothing is.
     """
-    time = int(lengths.max())
-    if int(lengths.min()) == time:
-        return flat.view(len(lengths), time, -1), None, None
-    padding = torch.arange(time) >= lengths.unsqueeze(1)
-    places = to_device((~padding).flatten().nonzero().squeeze(1), flat.device)
-    padded = flat.new_zeros(padding.numel(), flat.shape[-1]).index_copy(0, places, flat)
-    return padded.view(*padding.shape, -1), to_device(padding, flat.device), places
+
+    def __init__(self, lengths: np.ndarray, most: float, device: torch.device):
+        self.longest = lengths.max(axis=0)
+        counts = group_sizes(self.longest.tolist(), most)
+        times = np.maximum.reduceat(self.longest, np.cumsum([0, *counts[:-1]]))
+        self.sizes = [*zip(counts, times.tolist(), strict=True)]
+        padded = np.repeat(times, counts)
+        self.starts = np.cumsum(padded) - padded
+        padding = ragged_rows(np.zeros_like(padded), padded) >= np.repeat(lengths, padded, axis=1)
+        self.padding, self.places = to_device(padding, device), None
+        if padding.any():
+            self.places = to_device(ragged_rows(self.starts, self.longest), device)
+
+    def split(self, rows: Shaped[Tensor, "tokens ..."]) -> Groups:
+        """Yield rows group by group, [sequences, time, ...], with their padding, [batches, sequences, time]."""
+        sizes = [n * time for n, time in self.sizes]
+        if self.places is not None:
+            rows = rows.new_zeros(sum(sizes), *rows.shape[1:]).index_copy(0, self.places, rows)
+        paddings = self.padding.split(sizes, 1)
+        for size, own, padding in zip(self.sizes, rows.split(sizes), paddings, strict=True):
+            yield own.unflatten(0, size), None if self.places is None else padding.unflatten(1, size)
+
+    def real(self, padded: Shaped[Tensor, "padded ..."]) -> Shaped[Tensor, "tokens ..."]:
+        """Return the rows of padded groups, end to end, that are no padding."""
+        return padded if self.places is None else padded.index_select(0, self.places)
 
 
 def in_padded_groups(
-    flat: Flat, lengths: Lengths, most: int, run: Callable[[Tensor, Tensor | None], Tensor]
+    flat: Flat, lengths: Lengths, most: float, run: Callable[[Tensor, Tensor | None], Tensor]
 ) -> Tensor:
     """Return what `run` gives of ragged sequences, neighbours padded together: a row of each, or of each real token.
 
     Args:
         lengths: On the CPU, best sorted.
         most:    Tokens of padding that a group may have.
-        run:     Called with [batch, time, k] and where it is padding (`padded`); gives [batch, o] or [batch, time, o].
+        run:     Called with [batch, time, k] and where it is padding [batch, time], or None; gives [batch, o] or
+                 [batch, time, o].
     """
-    groups, found = lengths.split(group_sizes(lengths.tolist(), most)), []
-    for part, group in zip(flat.split([int(group.sum()) for group in groups]), groups, strict=True):
-        rows, padding, places = padded(part, group)
-        given = run(rows, padding)
-        if given.dim() == 3:
-            given = given.flatten(0, 1)
-            given = given if places is None else given.index_select(0, places)
-        found.append(given)
-    return torch.cat(found) if found[1:] else found[0]
+    groups = PaddedGroups(lengths.numpy()[None], most, flat.device)
+    found = [run(x, None if padding is None else padding[0]) for x, padding in groups.split(flat)]
+    of_tokens = found[0].dim() == 3
+    whole = torch.cat([own.flatten(0, 1) if of_tokens else own for own in found])
+    return groups.real(whole) if of_tokens else whole
 
 
 def stretched_rows(lengths: np.ndarray, to: np.ndarray) -> np.ndarray:

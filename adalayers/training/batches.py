@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
 import torch
-from jaxtyping import Bool, Float
+from jaxtyping import Float
 from torch import Tensor
 
 from adalayers.features.features import in_whole
@@ -38,10 +38,8 @@ class Batches:
 
     Attributes:
         members:  How many read each batch; those of one stand next to each other.
-        groups:   (sequences, tokens) of each group of lengths.
+        groups:   Of like lengths, in which the sequences are padded.
         numbers:  By name, on the device:
-                   padding    bool [batches, padded tokens], True where nothing is; absent: nowhere
-                   places     int64 [tokens], where they go in the padded groups; absent: nothing is padded
                    words      int64 [batches, items], padded places of words with labels; absent: sequences have them
                    rows       int64 [batches * tokens], of hidden states of all batches, end to end; absent: all
                    of_member  int64 [members], the batch of each; absent where there is one
@@ -64,36 +62,26 @@ class Batches:
         every = [in_whole(split.features, own) for split, own in of_split]
         self._features, self._examples = every[0][0], np.concatenate([own for _, own in every])
         lengths = np.stack([split.lengths(own) for split, own in of_split])
-        longest = lengths.max(axis=0)
-        sizes = ragged.group_sizes(longest.tolist(), model.head.pass_tokens)
-        times = np.maximum.reduceat(longest, np.cumsum([0, *sizes[:-1]]))
-        self.groups = [*zip(sizes, times.tolist(), strict=True)]
-        padded, numbers = np.repeat(times, sizes), dict[str, np.ndarray]()
-        starts, begin = np.cumsum(padded) - padded, np.zeros_like(padded)
-        padding = ragged.ragged_rows(begin, padded) >= np.repeat(lengths, padded, axis=1)
-        if padding.any():
-            numbers |= {"padding": padding, "places": ragged.ragged_rows(starts, longest)}
+        self.groups = ragged.PaddedGroups(lengths, model.head.pass_tokens, self._device)
+        longest, numbers = self.groups.longest, dict[str, np.ndarray]()
         if len(readers) > 1:
             numbers["rows"] = ragged.stretched_rows(lengths.ravel(), np.tile(longest, len(lengths)))
             numbers["of_member"] = np.repeat(np.arange(len(readers)), self.members)
         if splits[0].word_offsets is not None:
             items = (split.items(own) for split, own in of_split)
-            numbers["words"] = stacked([starts[owners] + places for _, owners, places in items])
-        self.numbers = {name: self._moved(array) for name, array in numbers.items()}
+            numbers["words"] = stacked([self.groups.starts[owners] + places for _, owners, places in items])
+        self.numbers = {name: ragged.to_device(array, self._device) for name, array in numbers.items()}
         self.keys = dict[str, Tensor]()
         if self.training and self.stream is None:
             steps = [(reader.seed, reader.progress.epoch, reader.progress.step) for reader in readers]
             seen = [*zip(steps, (split.index[own] for split, own in of_split), strict=True)]
-            of_tokens = longest, ragged.ragged_rows(begin, longest)
+            of_tokens = longest, ragged.ragged_rows(np.zeros_like(longest), longest)
             for names, (n, places) in ((model.dropouts, (1, 0)), (model.fusion.dropouts(), of_tokens)):
                 keys = [
                     [row_keys(step, where, np.repeat(index, n), places) for step, index in seen]
                     for where in names
                 ]
-                self.keys |= zip(names, self._moved(np.array(keys)), strict=True)
-
-    def _moved(self, array: np.ndarray) -> Tensor:
-        return ragged.to_device(torch.from_numpy(array), self._device)
+                self.keys |= zip(names, ragged.to_device(np.array(keys), self._device), strict=True)
 
     def states(self, states: Sequence[State]) -> Iterable[Float[Tensor, "rows K"]]:
         """Return hidden states of the batches' tokens, end to end, one state after the other."""
@@ -102,21 +90,12 @@ class Batches:
             read, rows = self._features.read(self._examples, states, self._device), self.numbers.get("rows")
             return (read[state] if rows is None else read[state].index_select(0, rows) for state in states)
 
-    def padded(
-        self, rows: Float[Tensor, "tokens members k"]
-    ) -> Iterator[
-        tuple[Float[Tensor, "members sequences time k"], Bool[Tensor, "... sequences time"] | None]
-    ]:
-        """Yield the members' rows group by group, and where they are padding; dropout is now of that group."""
-        sizes, paddings = [n * time for n, time in self.groups], [None] * len(self.groups)
-        if "padding" in self.numbers:
-            rows = rows.new_zeros(sum(sizes), *rows.shape[1:]).index_copy(0, self.numbers["places"], rows)
-            paddings = self.by_member(self.numbers["padding"]).split(sizes, 1)
+    def padded(self, rows: Float[Tensor, "tokens members k"]) -> ragged.Groups:
+        """Yield the members' rows group by group, [members, sequences, time, k]; dropout is now of that group."""
         first = 0
-        for (n, time), own, padding in zip(self.groups, rows.split(sizes), paddings, strict=True):
-            self._now, first = slice(first, first + n), first + n
-            x = own.unflatten(0, (n, time)).movedim(2, 0)
-            yield x, None if padding is None else padding.unflatten(1, (n, time))
+        for x, padding in self.groups.split(rows):
+            self._now, first = slice(first, first + len(x)), first + len(x)
+            yield x.movedim(2, 0), None if padding is None else self.by_member(padding)
 
     def labelled(self, read: Float[Tensor, "members rows k"]) -> Float[Tensor, "members items k"]:
         """Return the rows of what has a label, of a row of each sequence or of each token at its padded place."""

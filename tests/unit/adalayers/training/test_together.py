@@ -207,7 +207,7 @@ def test_a_batch_of_a_group_beyond_memory_is_passed_in_parts(monkeypatch, capsys
     alone, forward = trained(arms), FusionModels.forward
 
     def at_most_six(model, values, batches):
-        examples, tokens = np.sum([(n, n * time) for n, time in batches.groups], axis=0)
+        examples, tokens = np.sum([(n, n * time) for n, time in batches.groups.sizes], axis=0)
         if examples > 6 if batches.training else tokens > 300:
             raise torch.OutOfMemoryError("CUDA out of memory. Tried to allocate 2 GiB")
         return forward(model, values, batches)
