@@ -97,12 +97,12 @@ class Members:
 
     def predict(self, name: str) -> Generator[None, None, list[tuple[np.ndarray, ...]]]:
         """Predict a split, a batch at a time; return rows of labels, predictions, their probabilities, by member."""
-        split, passes, found = self._first.data.splits[name], self._first.passes, []
+        split, found = self._first.data.splits[name], []
         if self.model is not None:
             self.model.fusion.prepare()
-        batches = token_batches(split.features.lengths, EVALUATION_TOKENS // passes)
+        batches = token_batches(split.features.lengths, EVALUATION_TOKENS)
         for examples in batches:
-            found += self._as_memory_allows(functools.partial(self._predictions, name), [examples], passes)
+            found += self._as_memory_allows(functools.partial(self._predictions, name), [examples])
             yield
         rows = np.concatenate([split.items(examples)[0] for examples in batches])
         predicted, sure = (torch.cat(each, dim=1).cpu().numpy() for each in zip(*found, strict=True))
@@ -163,7 +163,7 @@ class Members:
             shares.append((reader.label_weights(rows) / reader.label_weights(every).sum()).astype(dtype))
         counts = self.counts if len(self.counts) > 1 else 1
         both = (stacked(each).repeat(counts, axis=0) for each in (labels, shares))
-        return [to_device(torch.from_numpy(each), self._first.device) for each in both]
+        return [to_device(each, self._first.device) for each in both]
 
     def _losses(self, given: Tensor, labels: Tensor) -> Tensor:
         """Return the loss of each example, of whichever member."""
@@ -194,17 +194,11 @@ class Members:
             given = given.index_select(0, batch.words)
         return given.float().unsqueeze(0)
 
-    def _as_memory_allows(
-        self, do: Callable[[list[Pass]], Result], step: Examples, made_for: int = 1
-    ) -> Result:
-        """Return what comes of a step; one that memory does not hold has twice as many passes from now on.
-
-        Args:
-            made_for: How many passes a step had when this one was made, if it was made smaller for that.
-        """
+    def _as_memory_allows(self, do: Callable[[list[Pass]], Result], step: Examples) -> Result:
+        """Return what comes of a step; one that memory does not hold has twice as many passes from now on."""
         while True:
             try:
-                return do(in_passes(step, math.ceil(self._first.passes / made_for)))
+                return do(in_passes(step, self._first.passes))
             except (RuntimeError, MemoryError) as error:
                 most = self._first.config.batch_size
                 if not is_out_of_memory(error) or self._first.passes >= most:
