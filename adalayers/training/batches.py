@@ -127,10 +127,8 @@ class Batches:
 
 def stacked(rows: Sequence[np.ndarray]) -> np.ndarray:
     """Return arrays as rows as long as the longest, zeros at their ends."""
-    lengths = np.array([len(row) for row in rows])
-    whole = np.zeros((len(rows), lengths.max()), rows[0].dtype)
-    whole[np.arange(whole.shape[1]) < lengths[:, None]] = np.concatenate(rows)
-    return whole
+    longest = max(len(row) for row in rows)
+    return np.stack([np.pad(row, (0, longest - len(row))) for row in rows])
 
 
 def in_passes(step: Examples, passes: int) -> list[Pass]:

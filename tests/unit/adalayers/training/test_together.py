@@ -208,7 +208,7 @@ def test_a_batch_of_a_group_beyond_memory_is_passed_in_parts(monkeypatch, capsys
 
     def at_most_six(model, values, batches):
         examples, tokens = np.sum([(n, n * time) for n, time in batches.groups.sizes], axis=0)
-        if examples > 6 if batches.training else tokens > 300:
+        if examples > 6 if batches.training else tokens > 60:
             raise torch.OutOfMemoryError("CUDA out of memory. Tried to allocate 2 GiB")
         return forward(model, values, batches)
 
