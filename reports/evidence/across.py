@@ -141,14 +141,15 @@ def across(cases: Iterable[Case]) -> Across:
 def run_alike(cases: Iterable[Case]) -> tuple[list[list[Case]], list[tuple[str, str]]]:
     """Return the groups of cases that were run alike, as they began, and the others with the first flag that differs.
 
-    The group of most cases is the first, with which the others are compared; where no two are alike it is one case.
+    The group of most cases is the first; where no two are alike it is one case. Each of the others is told from the
+    group that it is most like.
     """
     groups: list[tuple[JsonObject, list[Case]]] = []
     for case in sorted(cases, key=lambda case: case.began):
         flags = {
             name: value
             for name, value in case.study.identity.items()
-            if value is not None and not name.startswith(OF_THE_CASE)
+            if value not in (None, []) and not name.startswith(OF_THE_CASE)
         }
         same = next((group for own, group in groups if own == flags), None)
         if same is None:
@@ -156,14 +157,22 @@ def run_alike(cases: Iterable[Case]) -> tuple[list[list[Case]], list[tuple[str, 
         else:
             same.append(case)
     groups.sort(key=lambda group: -len(group[1]))
+    compared = [one for place, one in enumerate(groups) if place == 0 or len(one[1]) > 1]
     left_out = []
-    for own, group in groups[1:]:
-        if len(group) == 1:
-            wanted, (reference, *_) = groups[0]
-            flag = next(flag for flag in {**wanted, **own} if wanted.get(flag) != own.get(flag))
-            why = f"{flag} is {own.get(flag, UNSET)} there and {wanted.get(flag, UNSET)} in {reference.name}"
-            left_out.append((group[0].name, why))
-    return [group for place, (_, group) in enumerate(groups) if place == 0 or len(group) > 1], left_out
+    for own, (case, *others) in groups[1:]:
+        if not others:
+            unlike = [
+                (
+                    [flag for flag in {**flags, **own} if flags.get(flag) != own.get(flag)],
+                    flags,
+                    group[0].name,
+                )
+                for flags, group in compared
+            ]
+            (flag, *_), wanted, reference = min(unlike, key=lambda one: len(one[0]))
+            why = f"{flag} is {own.get(flag, UNSET)} there and {wanted.get(flag, UNSET)} in {reference}"
+            left_out.append((case.name, why))
+    return [group for _, group in compared], left_out
 
 
 def _effects(cases: Sequence[Case]) -> list[AcrossClaim]:

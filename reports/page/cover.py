@@ -71,12 +71,14 @@ def _told(result: Across) -> Iterator[Mapping[str, Any]]:
     """Yield each comparison: its kind, what is compared, of which cases, the claim and its verdict."""
     requests = {case.name: case.request for case in result.cases}
     for claim in sorted(result.claims, key=lambda claim: [*TITLES].index(claim.what)):
+        than, request = "", requests[claim.cases[0]]
         if claim.what == SCORE:
             name = names.arm(claim.arm, requests[claim.case])
         else:
-            name = names.compared(claim, requests[claim.cases[0]])
+            name = names.compared(claim, request)
+            than = names.arm(claim.control, request) if claim.control == request.control else ""
         metric, words = short(claim.metric), names.VERDICTS[claim.told]
-        about = {"cases": claim.cases, "claim": claim, "metric": metric, "words": words}
+        about = {"cases": claim.cases, "claim": claim, "metric": metric, "words": words, "than": than}
         yield {"kind": f"{TITLES[claim.what]} ({metric})", "name": name, **about}
 
 
