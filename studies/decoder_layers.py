@@ -8,7 +8,8 @@ Fixed       everything else, at the script's defaults or --set
 Metric      the dataset's selection metric, or --metric; chosen on validation, published on test
 Budget      factorial: every arm x --seeds, unpruned; no search unless --trials is given
 Command     python studies/decoder_layers.py --backbone bart-large-cnn t5-base gpt2 --dataset cola
-Result      none that decides yet
+Result      so far, SmolLM2-135M on 2,000 sentences of CoNLL-2003 (docs/answers.md): a mix of all 30 layers is better
+            than one of the lower or upper half, by 0.020 and 0.018 F1, and than the last layer, by 0.118
 
 The streams:
     A frozen backbone gives hidden states: those of an encoder, of a decoder, or of both, which the layer mix adds up
