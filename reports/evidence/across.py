@@ -146,7 +146,7 @@ def run_alike(cases: Iterable[Case]) -> tuple[list[list[Case]], list[tuple[str, 
     """
     groups: list[tuple[JsonObject, list[Case]]] = []
     for case in sorted(cases, key=lambda case: case.began):
-        flags = {
+        flags: JsonObject = {
             name: value
             for name, value in case.study.identity.items()
             if value not in (None, []) and not name.startswith(OF_THE_CASE)
