@@ -334,15 +334,17 @@ def heatmap(
 def front(frame: pd.DataFrame, axes: Axes, *, looks: Looks | None = None) -> None:
     """Draw a point per row of cost, mean, series, and a line through the rows that are `on_front`.
 
-    On a logarithmic scale where all costs are above 0. Rows that have a `number` show it; those that lie together share
-    one text.
+    On a logarithmic scale where all costs are above 0 and differ by a factor of two. Rows that have a `number` show it;
+    those that lie together share one text.
     """
     looks, shown = looks or looks_of(frame["series"]), frame.dropna(subset=["cost", "mean"])
     ahead = shown[shown["on_front"].astype(bool)].sort_values("cost")
     axes.plot(ahead["cost"], ahead["mean"], "-", color="0.4", linewidth=1.0, zorder=1)
     for row in records(shown):
         point(axes, row["cost"], row["mean"], row["mean"], row["mean"], looks[row["series"]])
-    if len(shown) and (shown["cost"] > 0).all():
+    if len(shown) and shown["cost"].max() < 2 * shown["cost"].min():
+        axes.xaxis.set_major_locator(MaxNLocator(4))
+    elif len(shown) and (shown["cost"] > 0).all():
         axes.set_xscale("log")
         few = shown["cost"].max() < 100 * shown["cost"].min()  # too few powers of ten to read it by
         axes.xaxis.set_major_locator(LogLocator(subs=(1.0, 2.0, 5.0) if few else (1.0,)))

@@ -62,10 +62,13 @@ def sentence(words: str) -> str:
 
 
 def with_article(name: str) -> str:
-    """Return what an arm is called in a sentence: "the learned mix", "the arm with α = 1"."""
+    """Return what an arm is called in a sentence: "the learned mix", "layer 8 with k = 64", "the arm with α = 1"."""
     clean = shown(name)
     if "=" in clean and "instead of" not in clean:
-        return f"the arm with {clean}"
+        plain, _, settings = clean.partition(", ")
+        if "=" in plain or not settings:
+            return f"the arm with {clean}"
+        clean = f"{plain} with {settings}"
     return (
         f"the {clean}"
         if re.match(r"((learned|layer|shared|thesis's) )?mix|(last|Cayley|full) |thesis's", clean)

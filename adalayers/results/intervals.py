@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable
+from statistics import fmean
 
 import numpy as np
 from scipy import stats
@@ -32,7 +33,7 @@ def mean_interval(
     """
     array = np.asarray(list(values), dtype=float)
     finite = array[np.isfinite(array)]
-    mean = float(finite.mean()) if finite.size else math.nan
+    mean = fmean(finite.tolist()) if finite.size else math.nan
     if finite.size < MIN_N or all_same(finite):
         return mean, math.nan, math.nan, int(finite.size)
     low, high = map(float, stats.t.interval(LEVEL, finite.size - 1, mean, stats.sem(finite)))

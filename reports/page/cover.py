@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from statistics import fmean
 from typing import Any
 
 import pandas as pd
@@ -13,20 +14,19 @@ from adalayers.results.interim_analyses import EXTENSIONS, PLANNED
 from adalayers.results.measures import measured
 from adalayers.results.study_file import StudyFile
 from reports import names
-from reports.evidence.across import DIFFERENCE, MEAN, SCORE, Across, Case
+from reports.evidence.across import MEAN, SCORE, Across, AcrossClaim, Case
 from reports.page.finding import finding, share_of_the_way
 from reports.page.limits import own_rates
-from reports.plots import legend, looks_of, panels, points, single, styled
+from reports.plots import legend, looks_of, panels, points, styled
 from reports.reading.frames import records
-from reports.render import render
+from reports.render import markdown, render
 from reports.section import Page
-from reports.words import short
+from reports.words import estimate, short
 
 MIN_CASES = 5
 """Fewest cases of a rank correlation: four in a perfect order still have a p value of 0.08."""
 TITLES = {
     MEAN: "effect, averaged over cases",
-    DIFFERENCE: "effect, against that in another case",
     SCORE: "score of a base model, on the same data",
 }
 
@@ -44,6 +44,9 @@ def cover(title: str, cases: Sequence[Case], result: Across, problems: Sequence[
     arms = dict.fromkeys(
         (arm, names.arm(arm, case.request)) for case in cases for arm in case.evidence.arms["arm"]
     )
+    found = {case.name: finding(case.evidence) for case in cases}
+    scores = {case.name: [_cell(case.evidence.row_of(arm)) for arm, _ in arms] for case in cases}
+    named = [name for _, name in arms]
     nothing = [case for case in result.cases if case.request.control in case.evidence.learned_nothing]
     far = distances(cases, result)
     drawn = {"distances": draw_distances(far), "layer_profiles": draw_profiles(cases)}
@@ -52,8 +55,10 @@ def cover(title: str, cases: Sequence[Case], result: Across, problems: Sequence[
         "cover.md.j2",
         title=title.replace("_", " "),
         questions=[question for question in questions if question],
-        entries=[(case, state(case.study), finding(case.evidence)) for case in cases],
-        arms=[(name, [case.evidence.row_of(arm) for case in cases]) for arm, name in arms],
+        entries=[(case, state(case.study), found[case.name]) for case in cases],
+        arms=named,
+        by_case=[[f"{name} ({found[name].score})", *own] for name, own in scores.items()],
+        by_arm=[[name, *own] for name, *own in zip(named, *scores.values(), strict=True)],
         nothing=[case.name for case in nothing],
         told=list(_told(result)),
         own_rates=[case.name for case in result.cases if own_rates(case.evidence)],
@@ -68,18 +73,37 @@ def cover(title: str, cases: Sequence[Case], result: Across, problems: Sequence[
 
 
 def _told(result: Across) -> Iterator[Mapping[str, Any]]:
-    """Yield each comparison: its kind, what is compared, of which cases, the claim and its verdict."""
-    requests = {case.name: case.request for case in result.cases}
-    for claim in sorted(result.claims, key=lambda claim: [*TITLES].index(claim.what)):
-        than, request = "", requests[claim.cases[0]]
+    """Yield each judged comparison: its kind, what is compared, of which cases, the claim, its verdict, and, of a mean,
+    the ends between which the cases lie."""
+    by_name = {case.name: case for case in result.cases}
+    judged = (claim for claim in result.claims if claim.primary)
+    for claim in sorted(judged, key=lambda claim: [*TITLES].index(claim.what)):
+        than, request = "", by_name[claim.cases[0]].request
+        each = [_in_case(claim, by_name[name]) for name in claim.cases] if claim.what == MEAN else []
         if claim.what == SCORE:
-            name = names.arm(claim.arm, requests[claim.case])
+            name = names.arm(claim.arm, by_name[claim.case].request)
         else:
             name = names.compared(claim, request)
             than = names.arm(claim.control, request) if claim.control == request.control else ""
         metric, words = short(claim.metric), names.VERDICTS[claim.told]
         about = {"cases": claim.cases, "claim": claim, "metric": metric, "words": words, "than": than}
+        about["ends"] = (min(each), max(each)) if each else None
         yield {"kind": f"{TITLES[claim.what]} ({metric})", "name": name, **about}
+
+
+def _cell(row: Mapping[str, Any] | None) -> str:
+    return markdown(estimate(row["mean"], row["low"], row["high"], row["n"]) if row and row["n"] else "")
+
+
+def _in_case(claim: AcrossClaim, case: Case) -> float:
+    """Return what one case has of a mean over cases."""
+    weights = {
+        arm: weight * len(claim.cases)
+        for name, weight in claim.weights.items()
+        for own, _, arm in [name.partition("/")]
+        if own == case.name
+    }
+    return fmean(case.seen(weights).values.values())
 
 
 def state(study: StudyFile) -> str:
@@ -148,9 +172,11 @@ def draw_distances(rows: pd.DataFrame) -> Figure | None:
 
 @styled
 def draw_profiles(cases: Sequence[Case]) -> Figure | None:
-    """Mix weights over relative depth, a line per case, 1 being the uniform mix."""
+    """Mix weights over relative depth, a panel per dataset, a line per case, 1 being the uniform mix."""
     profiles = [
-        case.evidence.profile.assign(series=case.name, x=case.evidence.profile["depth"])
+        case.evidence.profile.assign(
+            series=case.name, x=case.evidence.profile["depth"], dataset=case.evidence.environment.dataset.name
+        )
         for case in cases
         if len(case.evidence.profile)
     ]
@@ -158,11 +184,12 @@ def draw_profiles(cases: Sequence[Case]) -> Figure | None:
         return None
     rows = pd.concat(profiles)
     looks = looks_of(rows["series"])
-    figure, axes = single(
-        3.4, "relative depth (0: embeddings, 1: last layer)", "weight x number of states (1: uniform)"
-    )
-    points(rows, axes, scale="linear", looks=looks)
-    axes.axhline(1, color="0.3", linestyle="--", linewidth=1, zorder=1)
-    axes.set_ylim(bottom=0)
+    groups = {str(name): own for name, own in rows.groupby("dataset", sort=False)}
+    x, y = "relative depth (0: embeddings, 1: last layer)", "weight x number of states (1: uniform)"
+    figure, shown = panels([*groups] if len(groups) > 1 else [""], 3.0, x=x, y=y)
+    for axes, own in zip(shown, groups.values(), strict=True):
+        points(own, axes, scale="linear", looks=looks)
+        axes.axhline(1, color="0.3", linestyle="--", linewidth=1, zorder=1)
+        axes.set_ylim(bottom=0)
     legend(figure, looks, "best learned mix of each case")
     return figure

@@ -78,7 +78,7 @@ class Finding:
         uniform: Whether the mix that the control learns stayed uniform.
         headline: What the study is about: the comparisons that it names.
         wholes: Factors as wholes, of a complete factorial, and those of which two may depend on each other (of_two):
-            name, symbols, verdict (None where nothing says), p_value.
+            name, symbols, verdict (None where nothing says), p_adjusted.
         factors: The levels of factors that are compared, by factor.
         rest: Other planned comparisons of arms.
         with_entropy: Rank correlation, over the cells, of the score with the entropy of the mix, where it is large.
@@ -222,7 +222,7 @@ def _wholes(evidence: Evidence) -> Iterable[Mapping[str, Any]]:
         symbols = " and ".join(names.symbol(name, request) for name in effect.factors)
         of_two, meaning = len(effect.factors) > 1, known(effect.factors[0], request.factors).meaning
         name = symbols if of_two or not meaning else f"{symbols} ({meaning})"
-        told = {"verdict": effect.verdict, "p_value": effect.p_value or 0.0, "of_two": of_two}
+        told = {"verdict": effect.verdict, "p_adjusted": effect.p_adjusted or 0.0, "of_two": of_two}
         yield {"name": name, "symbols": symbols, **told}
 
 

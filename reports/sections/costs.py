@@ -16,10 +16,18 @@ from reports.tables import costs as costing
 from reports.words import LABELS, number
 
 KINDS = {
-    "frozen, matched": Look(COLOURS[0], "o"),
-    "frozen, own width": Look(COLOURS[4], "s"),
+    "projected to k": Look(COLOURS[0], "o"),
+    "own width": Look(COLOURS[4], "s"),
     "base model changed": Look(COLOURS[1], "^"),
 }
+
+
+SEEN = 0.1
+"""Share by which costs differ at least where a figure shows them."""
+
+
+FEW = 8
+"""Arms up to which a figure names all; of more, those on a front."""
 
 
 def section(evidence: Evidence) -> Section | None:
@@ -31,7 +39,7 @@ def section(evidence: Evidence) -> Section | None:
     heads = {
         "arm": lambda row: named(row["arm"]),
         evidence.scored.name: lambda row: scores[row["arm"]],
-        "base model": "kind",
+        "hidden states": "kind",
         "parameters trained": lambda row: number(row["parameters"], 0),
         "training: operations": lambda row: f"{row['training']:.1e}",
         "seconds (measured)": lambda row: number(row["seconds"], 0),
@@ -49,16 +57,18 @@ def section(evidence: Evidence) -> Section | None:
 
 
 def draw(evidence: Evidence, costs: pd.DataFrame, drawn: Sequence[str]) -> Figure:
-    """Mean score against each cost; each front is a line."""
+    """Mean score against each cost that differs enough to be seen; each front is a line."""
+    drawn = [cost for cost in drawn if not costing.alike(costs[cost], SEEN)] or drawn[-1:]
     figure, axes = plots.panels([""] * len(drawn), 3.4, y=evidence.scored, share=False)
     ahead = {cost: costing.front(costs, cost) for cost in drawn}
     on_front = costs["arm"].isin({arm for own in ahead.values() for arm in own})
-    numbered = costs.assign(mean=costs["score"], series=costs["kind"], number=costs["number"].where(on_front))
+    named = costs[on_front | (len(costs) <= FEW)]
+    numbered = costs.assign(mean=costs["score"], series=costs["kind"], number=named["number"])
     for panel, (cost, own) in zip(axes, ahead.items(), strict=True):
         plots.front(numbered.assign(cost=costs[cost], on_front=costs["arm"].isin(own)), panel, looks=KINDS)
         panel.set_xlabel(LABELS[cost].replace(" (", "\n("))
     entries = {kind: how for kind, how in KINDS.items() if kind in set(costs["kind"])}
-    for row in records(costs[on_front]):
+    for row in records(named):
         entries[f"{row['number']}: {names.arm(row['arm'], evidence.request)}"] = Look("none", "")
     plots.legend(figure, entries, "means over seeds; line: none is better and cheaper", lines=False)
     return figure

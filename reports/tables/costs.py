@@ -7,13 +7,12 @@ from __future__ import annotations
 
 import math
 
-import numpy as np
 import pandas as pd
 
 from adalayers.comparisons import PlannedArm
 from adalayers.results.study_file import BackboneRecord, RequestRecord
-from reports.reading.frames import numbers, texts
-from reports.tables.arms import LAYER_MIX, confirmed
+from reports.reading.frames import numbers, records, texts
+from reports.tables.arms import confirmed
 
 MEASURED = {
     "parameters": "parameters",
@@ -25,6 +24,9 @@ MEASURED = {
     "live": "mix/live_layers",
 }
 """Column of `by_arm` -> column of `trials.csv`."""
+
+EQUAL = 0.01
+"""Share of a cost within which another is equal."""
 
 COST_COLUMNS = ["arm", "intact", "score", "n", *MEASURED]
 
@@ -58,7 +60,7 @@ def by_arm(trials: pd.DataFrame, request: RequestRecord, split: str) -> pd.DataF
 def compared(table: pd.DataFrame, request: RequestRecord, backbone: BackboneRecord) -> pd.DataFrame:
     """Return the rows of `by_arm`, the best first, with number, kind and operations.
 
-    kind:       what the base model is to the method: frozen, changed
+    kind:       what a method reads: hidden states projected to k, at their own width; or it changes the base model
     operations: per token at use, in millions, of the base model's layers too
     """
     base = table["layers"] * (backbone.layer_parameters or math.nan)
@@ -71,23 +73,23 @@ def compared(table: pd.DataFrame, request: RequestRecord, backbone: BackboneReco
 
 
 def _kind(arm: PlannedArm) -> str:
-    # A method without the choice reads hidden states at their own width, but for the layer mix, which projects them.
-    own_width = arm.config.get("own_width", arm.fusion not in ("", LAYER_MIX))
-    return "frozen, own width" if own_width else "frozen, matched"
+    return "own width" if arm.config.get("own_width", "k" not in arm.config) else "projected to k"
 
 
-def alike(costs: pd.Series) -> bool:
-    """Return whether costs differ by less than a hundredth, or are not known."""
-    return not costs.max() > 1.01 * costs.min()
+def alike(costs: pd.Series, share: float = EQUAL) -> bool:
+    """Return whether costs differ by less than a share of the least, or are not known."""
+    return not costs.max() > (1 + share) * costs.min()
 
 
 def front(table: pd.DataFrame, cost: str) -> list[str]:
     """Return the arms that no other beats in both the score and the column `cost`, by rising cost.
 
-    Costs within a hundredth of each other are equal.
+    An arm that costs less by `EQUAL` of it, or not even that, is no cheaper.
     """
-    costs = np.log(table[cost].where(table[cost] > 0)).round(2)
-    known = table.assign(cost=costs).dropna(subset=["cost", "score"])
-    ordered = known.sort_values(["cost", "score"], ascending=[True, False])
-    best_before = ordered["score"].cummax().shift(fill_value=float("-inf"))
-    return ordered.loc[ordered["score"] > best_before, "arm"].tolist()
+    known = table[table[cost] > 0].dropna(subset=["score"])
+    ordered = known.sort_values([cost, "score"], ascending=[True, False])
+    found, best = list[str](), float("-inf")
+    for row in records(ordered):
+        if best < row["score"] >= known.loc[known[cost] <= (1 + EQUAL) * row[cost], "score"].max():
+            found, best = [*found, str(row["arm"])], row["score"]
+    return found

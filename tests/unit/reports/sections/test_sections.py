@@ -12,6 +12,7 @@ from reports.evidence.evidence import Evidence
 from reports.page.details import section_of
 from reports.reading.load import load
 from reports.section import Section, Table
+from reports.tables import costs
 from tests.helpers.made_published import published, with_published
 from tests.helpers.made_up import CONTROL, CORE, MadeUp
 from tests.helpers.pages import evidence_of
@@ -114,9 +115,19 @@ def test_methods_that_change_the_base_model_are_marked_and_the_front_is_numbered
     made = small()
     made.study["request"]["arms"][1]["fusion"] = "concat"
     for row in made.trials:
-        row |= {"cost/use": 50.0, "cost/training": 1e9, "cost/weights": 1e6, "cost/layers": 6}
-        row["config/base_model"] = "fine-tuned" if row["arm"] == CORE[2] else "frozen"
+        tuned = row["arm"] == CORE[2]
+        row |= {"cost/use": 50.0, "cost/training": 1e9 + 1e9 * tuned, "cost/weights": 1e6, "cost/layers": 6}
+        row["config/base_model"] = "fine-tuned" if tuned else "frozen"
     section = shown("costs", made, tmp_path)
-    kinds = by_arm(section.tables[0], "base model")
-    assert (kinds[f"`{CORE[0]}`"], kinds[f"`{CORE[2]}`"]) == ("frozen, matched", "base model changed")
-    assert len(section.figures["costs"].axes) == 2
+    kinds = by_arm(section.tables[0], "hidden states")
+    assert (kinds[f"`{CORE[0]}`"], kinds[f"`{CORE[2]}`"]) == ("own width", "base model changed")
+    (axes,) = section.figures["costs"].axes  # what one more task costs is the same for all
+    assert axes.get_xlabel().startswith("operations of training")
+
+
+def test_a_front_takes_costs_within_a_hundredth_for_equal():
+    table = pd.DataFrame(
+        {"arm": [*"abcde"], "cost": [1.0, 1.009, 1.5, 2.0, 2.1], "score": [0.5, 0.6, 0.55, 0.6, 0.7]}
+    )
+    assert costs.front(table, "cost") == ["b", "e"]
+    assert costs.front(table.assign(cost=[1.0, 1.02, 1.5, 2.0, None]), "cost") == ["a", "b"]
