@@ -1,5 +1,7 @@
 """What Tune tells the searcher and the scheduler: which evaluations are ranked, and what ends a study."""
 
+from collections import Counter
+from hashlib import sha256
 from types import SimpleNamespace
 
 import pytest
@@ -88,6 +90,9 @@ def test_hyperband_ranks_trials_of_one_bracket_and_one_has_no_rungs():
                 stopped.add((kind.bracket(f"t{number}", EPOCHS), epoch))
                 break
     assert stopped == {(0, 1), (1, 3)}
+    ids = (sha256(bytes([place % 256, place // 256])).hexdigest() for place in range(3000))
+    of = Counter(kind.bracket(trial_id, EPOCHS) for trial_id in ids)
+    assert [of[place] / 3000 for place in range(3)] == pytest.approx([6 / 11, 3 / 11, 2 / 11], abs=0.03)
 
 
 @pytest.mark.parametrize("on_gpu", [True, False])

@@ -20,6 +20,7 @@ from reports.evidence.claims import FIELDS
 from reports.evidence.evidence import Evidence
 from reports.publish import publish
 from reports.reading.load import load
+from reports.render import with_article
 from tests.helpers.golden import GOLDEN, PAGES, written
 from tests.helpers.made_up import MadeUp
 from tests.helpers.pages import both_pages, page
@@ -212,3 +213,18 @@ def test_what_the_page_does_not_read_goes(tmp_path):
     assert kept["split"].tolist() == ["test", "test"]
     assert kept["score"].fillna(0).tolist() == [0, 0.99]
     assert len(pd.read_parquet(history)) == 2
+
+
+@pytest.mark.parametrize(
+    ("name", "called"),
+    [
+        ("learned mix", "the learned mix"),
+        ("last layer, k = 64, projections = 2", "the last layer with k = 64, projections = 2"),
+        ("layer 8, k = 64", "layer 8 with k = 64"),
+        ("α = 1, λ = 0", "the arm with α = 1, λ = 0"),
+        ("k = 64", "the arm with k = 64"),
+        ("α = 64 instead of 1", "α = 64 instead of 1"),
+    ],
+)
+def test_an_arm_in_a_sentence_is_called_by_its_words_or_its_settings(name, called):
+    assert with_article(name) == called
