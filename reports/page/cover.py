@@ -19,9 +19,9 @@ from reports.page.finding import finding, share_of_the_way
 from reports.page.limits import own_rates
 from reports.plots import legend, looks_of, panels, points, styled
 from reports.reading.frames import records
-from reports.render import markdown, render
-from reports.section import Page
-from reports.words import estimate, short
+from reports.render import render
+from reports.section import Page, summary
+from reports.words import short
 
 MIN_CASES = 5
 """Fewest cases of a rank correlation: four in a perfect order still have a p value of 0.08."""
@@ -45,8 +45,12 @@ def cover(title: str, cases: Sequence[Case], result: Across, problems: Sequence[
         (arm, names.arm(arm, case.request)) for case in cases for arm in case.evidence.arms["arm"]
     )
     found = {case.name: finding(case.evidence) for case in cases}
-    scores = {case.name: [_cell(case.evidence.row_of(arm)) for arm, _ in arms] for case in cases}
-    named = [name for _, name in arms]
+    rows = {case.name: [case.evidence.row_of(arm) for arm, _ in arms] for case in cases}
+    scores = {name: [summary(row) if row and row["n"] else "" for row in own] for name, own in rows.items()}
+    table = [["mean, 95% interval", *(name for _, name in arms)]]
+    table += [[f"{name} ({found[name].score})", *own] for name, own in scores.items()]
+    if len(cases) <= len(arms):
+        table = [list(column) for column in zip(*table, strict=True)]
     nothing = [case for case in result.cases if case.request.control in case.evidence.learned_nothing]
     far = distances(cases, result)
     drawn = {"distances": draw_distances(far), "layer_profiles": draw_profiles(cases)}
@@ -56,9 +60,7 @@ def cover(title: str, cases: Sequence[Case], result: Across, problems: Sequence[
         title=title.replace("_", " "),
         questions=[question for question in questions if question],
         entries=[(case, state(case.study), found[case.name]) for case in cases],
-        arms=named,
-        by_case=[[f"{name} ({found[name].score})", *own] for name, own in scores.items()],
-        by_arm=[[name, *own] for name, *own in zip(named, *scores.values(), strict=True)],
+        table=table,
         nothing=[case.name for case in nothing],
         told=list(_told(result)),
         own_rates=[case.name for case in result.cases if own_rates(case.evidence)],
@@ -79,7 +81,7 @@ def _told(result: Across) -> Iterator[Mapping[str, Any]]:
     judged = (claim for claim in result.claims if claim.primary)
     for claim in sorted(judged, key=lambda claim: [*TITLES].index(claim.what)):
         than, request = "", by_name[claim.cases[0]].request
-        each = [_in_case(claim, by_name[name]) for name in claim.cases] if claim.what == MEAN else []
+        each = [_in_case(claim, by_name[name]) for name in claim.cases if claim.what == MEAN and claim.n]
         if claim.what == SCORE:
             name = names.arm(claim.arm, by_name[claim.case].request)
         else:
@@ -89,10 +91,6 @@ def _told(result: Across) -> Iterator[Mapping[str, Any]]:
         about = {"cases": claim.cases, "claim": claim, "metric": metric, "words": words, "than": than}
         about["ends"] = (min(each), max(each)) if each else None
         yield {"kind": f"{TITLES[claim.what]} ({metric})", "name": name, **about}
-
-
-def _cell(row: Mapping[str, Any] | None) -> str:
-    return markdown(estimate(row["mean"], row["low"], row["high"], row["n"]) if row and row["n"] else "")
 
 
 def _in_case(claim: AcrossClaim, case: Case) -> float:

@@ -139,3 +139,14 @@ def test_the_cover_writes_claims_in_the_order_in_which_cases_began_and_none_of_o
     }
     assert {*written[0][0]} == {*FIELDS, "case", "reference", "cases", "what"}
     assert written[1:] == [written[0], [], []]
+
+
+def test_a_cover_is_written_before_an_arm_has_any_score(tmp_path):
+    folders = [tmp_path / name for name in ("minilm-cola", "random-cola")]
+    for folder in folders:
+        made = MadeUp(seeds=6, search=0, evaluations=2)
+        made.study["environment"]["backbone"] |= {"id": f"org/{folder.name}"}
+        made.trials = [row for row in made.trials if row["arm"] != "uniform"]
+        made.write(folder)
+    write_cover(tmp_path, folders)
+    assert "equal weights" in (tmp_path / "report.md").read_text()
