@@ -382,23 +382,18 @@ class Study:
         return Space(*(getattr(module, name, {}) for name in ("SCIENTIFIC", "NUISANCE", "GRID", "FIXED")))
 
 
-@dataclass(frozen=True)
-class ConfirmedArm:
-    """An arm with its whole configuration; all else as `PlannedArm` says it."""
+@dataclass(frozen=True, kw_only=True)
+class ConfirmedArm(Arm):
+    """An arm with its whole configuration, those that it stands for too, and the searches that it is the best of."""
 
-    name: str
-    role: Role
     config: TrialConfig
     aliases: tuple[str, ...] = ()
-    label: str = ""
     tunes: tuple[str, ...] = ()
-    words: str = ""
-    against: tuple[str, ...] | None = None
-    secondary: tuple[str, ...] = ()
 
     def planned(self, config: Settings) -> PlannedArm:
         """Return the arm as comparisons and reports know it, by these hyperparameters of it."""
-        return PlannedArm(**{**vars(self), "config": config}, fusion=self.config.fusion)
+        own = {name: value for name, value in vars(self).items() if name != "overrides"}
+        return PlannedArm(**{**own, "config": config}, fusion=self.config.fusion)
 
 
 @dataclass(frozen=True)
@@ -513,8 +508,7 @@ def plan(study: Study, space: Space, setting: Setting) -> StudyPlan:
                 raise BadInput(f"wanted the control arm {arm.name!r} to run, but {error}") from error
             dropped.append((arm.name, str(error)))
             continue
-        own = {name: value for name, value in vars(arm).items() if name != "overrides"}
-        merge(arms, ConfirmedArm(**own, config=config), setting.shape)
+        merge(arms, ConfirmedArm(**vars(arm), config=config), setting.shape)
     searches = _searches(study, space, setting)
     return StudyPlan(
         base,

@@ -80,13 +80,6 @@ def decide(
     return pd.DataFrame(rows, columns=["case", *FIELDS, "paired", "why"])
 
 
-def _require_effect(smallest_effect: float | None) -> None:
-    if smallest_effect is not None and not smallest_effect > 0:
-        raise BadInput(
-            f"wanted a smallest effect above 0, got {smallest_effect:g}; change it or leave it out"
-        )
-
-
 def _runs(
     frame: pd.DataFrame, arm: str, seed: str | None, scores: Sequence[str], cases: Sequence[str]
 ) -> pd.DataFrame:

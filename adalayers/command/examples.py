@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from adalayers.escaping import code, escape
-from adalayers.results.files import PREDICTIONS, read_rows
+from adalayers.results.files import PREDICTIONS, PREFIXES, read_rows
 from adalayers.results.record import StudyRecord
 from adalayers.storage.folder import Folder
 from adalayers.tasks.task import Task
@@ -30,7 +30,7 @@ def write_examples(folder: Folder, task: Task) -> str:
             f"the {task.kind.first_mistakes} {SHOWN_MISTAKES} below.",
             "",
         ]
-        for split, prefix in (("validation", "val"), ("test", "test")):
+        for split, prefix in PREFIXES.items():
             if split not in task.splits:
                 continue
             inputs = dict(zip(task.splits[split].index.tolist(), task.splits[split].inputs, strict=True))

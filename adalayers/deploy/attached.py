@@ -149,7 +149,7 @@ class Attached:
     def output(self, name: str) -> Float[Tensor, ...]:
         """Return the outputs of a task for the last pass, float32: [batch, outputs], or [batch, time, outputs].
 
-        The latter are of tokens; a word's is that of its first. At padding they are 0.
+        The latter are of tokens; a word's is that of the one that answers for it. At padding they are 0.
 
         Raises:
             BadInput: There is no such task, or no whole pass, or its attention mask does not tell tokens from padding.

@@ -63,7 +63,7 @@ class Features(Protocol):
     def read(self, examples: np.ndarray, states: Sequence[State], device: torch.device) -> States:
         """Return the hidden states of some sequences.
 
-        States may be loaded on access: access each one once. The caller may change them in place.
+        States may be loaded on access: access each one once. Others may read the same ones: they are not to be changed.
 
         Args:
             examples: Indices of the sequences, [n].

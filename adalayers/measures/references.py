@@ -17,6 +17,7 @@ import torch
 from adalayers.data.trial_data import Passes, SplitData, TrialData
 from adalayers.errors import BadInput
 from adalayers.features.features import LiveFeatures
+from adalayers.results.files import PREFIXES
 from adalayers.results.measures import Scores, read_references, write_references
 from adalayers.states import State
 from adalayers.storage.folder import Folder
@@ -26,8 +27,6 @@ from adalayers.tensors.ragged import sequence_means
 Predicted = Mapping[str, tuple[np.ndarray, np.ndarray]]
 """By split, predictions and their probabilities, each [items]."""
 
-PREFIXES = {"validation": "val", "test": "test"}
-"""The splits that are scored, and how their scores begin."""
 MOST_ITEMS = 10_000
 """Of train that a linear model learns from, drawn at random: more take minutes."""
 STRENGTHS = (0.01, 0.1, 1.0, 10.0, 100.0)

@@ -40,6 +40,9 @@ WORK = "work"
 RATES = "rates"
 """The `search` of trials that `--rates` made: no search, for each arm keeps the best of its own."""
 
+PREFIXES = {"validation": "val", "test": "test"}
+"""The splits that are scored, and how the names of their scores begin."""
+
 RESTORE = "restore the file from a copy"
 """What helps where a file cannot be read, unless a reader knows more."""
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import pandas as pd
 
-from adalayers.results.files import PREDICTIONS, answers, prediction_hash
+from adalayers.results.files import PREDICTIONS, PREFIXES, answers, prediction_hash
 from adalayers.results.study_file import DatasetRecord
 from adalayers.tasks.kinds import KINDS
 from adalayers.tasks.metrics import Answers
@@ -16,7 +16,7 @@ from adalayers.tasks.metrics import Answers
 ROUNDING = 1e-6
 """Scores that are this near, relative to those above 1, are one: predicted numbers are written with nine digits."""
 
-SPLITS = {"val": "validation", "test": "test"}
+SPLITS = {prefix: split for split, prefix in PREFIXES.items()}
 
 
 def contradictions(trials: pd.DataFrame, predictions: pd.DataFrame, dataset: DatasetRecord) -> dict[str, str]:

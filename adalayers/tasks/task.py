@@ -277,8 +277,8 @@ def _set_validation_aside(where: str, source: Split, kind: TaskKind, share: floa
         train, validation = _whole_groups(where, source.groups, strata, share)
     elif min(counts) < 2 or n_validation < len(counts):
         raise BadInput(
-            f"wanted a tenth of train as validation, in equal shares of classes, got {n} examples in {where}, of the "
-            f"rarest class {min(counts)}; bring a validation split or more examples"
+            f"wanted {100 * share:g}% of train as validation, in equal shares of classes or of ranges of numbers, got "
+            f"{n} examples in {where}, of the rarest of these {min(counts)}; bring a validation split or more examples"
         )
     elif strata is not None:
         train, validation = next(

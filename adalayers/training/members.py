@@ -125,7 +125,7 @@ class Members:
         for examples, step in passes:
             given = self._forward(TRAIN, examples)
             labels, shares = self._targets(examples, step)
-            own = self._losses(given.flatten(0, 1), labels.expand(given.shape[:2]).flatten())
+            own = self._first.data.kind.loss(given.flatten(0, 1), labels.expand(given.shape[:2]).flatten())
             losses = (own.view(given.shape[:2]) * shares).sum(1)
             penalty = self._fusion.penalty()
             if penalty is not None:
@@ -165,10 +165,6 @@ class Members:
         both = (stacked(each).repeat(counts, axis=0) for each in (labels, shares))
         return [to_device(each, self._first.device) for each in both]
 
-    def _losses(self, given: Tensor, labels: Tensor) -> Tensor:
-        """Return the loss of each example, of whichever member."""
-        return self._first.data.kind.loss(given, labels)
-
     def _predictions(self, name: str, passes: Sequence[Pass]) -> list[list[Tensor]]:
         """Return of each pass what is predicted and how sure it is, [members, items]."""
         found = []
@@ -200,7 +196,7 @@ class Members:
             try:
                 return do(in_passes(step, self._first.passes))
             except (RuntimeError, MemoryError) as error:
-                most = self._first.config.batch_size
+                most = max(map(len, step))
                 if not is_out_of_memory(error) or self._first.passes >= most:
                     raise
             # Outside the handler, where what filled the memory is gone with its traceback.

@@ -24,7 +24,7 @@ from adalayers.data.trial_data import Passes, TrialData
 from adalayers.fusion.fusion import Fusion
 from adalayers.models.model import FusionModel
 from adalayers.models.trainable_base.model import build_model
-from adalayers.results.files import prediction_hash
+from adalayers.results.files import PREFIXES, prediction_hash
 from adalayers.results.trial_row import Cell
 from adalayers.states import State
 from adalayers.storage.folder import SEAL, Folder
@@ -40,8 +40,6 @@ from adalayers.training.together import Pace, Request, Steps, finished
 
 logger = logging.getLogger(__name__)
 
-PREFIXES = {"validation": "val", "test": "test"}
-"""Split -> prefix of its scores."""
 CHECKPOINT = "checkpoint.pt"
 CHECKPOINT_SHARE = 0.05
 """Most of the time that may go into writing checkpoints."""

@@ -325,7 +325,7 @@ class Agenda:
             else:
                 tunes = (search.name,) if search.name else ()
                 name = self._name(search.planned.becomes, tunes, config)
-                arm = ConfirmedArm(name, search.planned.role, config, tunes=tunes)
+                arm = ConfirmedArm(name, search.planned.role, {}, config=config, tunes=tunes)
                 merged = merge(self.arms, arm, self.shape)
                 if merged != arm.name and self._begun:  # else no larger total has been said
                     logger.info(f"the search's best has the settings of {merged}: {self.seeds} trials fewer")

@@ -9,11 +9,11 @@ import pandas as pd
 
 from adalayers.data.prepare import Prepared
 from adalayers.data.trial_data import TrialData
+from adalayers.results.files import PREFIXES
 from adalayers.results.other_studies import OtherStudies, Wanted
 from adalayers.results.study_file import EnvironmentRecord, RequestRecord, StudyFile
 from adalayers.storage.folder import Folder
 from adalayers.study import StudyPlan, trial_id
-from adalayers.training.trainer import PREFIXES
 from adalayers.tuning.rates import at_rates
 
 

@@ -12,6 +12,7 @@ from adalayers.backbones.objectives import objective
 from adalayers.data.prepare import Prepared
 from adalayers.features.features import Mode
 from adalayers.installed import code_hash
+from adalayers.results.files import PREFIXES
 from adalayers.results.provenance import device, git_state, versions
 from adalayers.results.study_file import (
     BackboneRecord,
@@ -22,7 +23,6 @@ from adalayers.results.study_file import (
     RequestRecord,
 )
 from adalayers.study import Study, StudyPlan
-from adalayers.training.trainer import PREFIXES
 from adalayers.tuning.agenda import Agenda
 from adalayers.tuning.case import Case
 

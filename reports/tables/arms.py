@@ -179,12 +179,10 @@ def summary(
     return dict(zip(summary_names(prefix), cells, strict=True))
 
 
-def summaries(
-    rows: pd.DataFrame, by: Sequence[str], value: str, limits: tuple[float, float] | None = None
-) -> pd.DataFrame:
+def summaries(rows: pd.DataFrame, by: Sequence[str], value: str) -> pd.DataFrame:
     """A row per group of rows that agree in the columns `by`, in order of appearance: these, and its `summary`."""
     groups = rows.groupby(list(by), sort=False)
-    table = [{**dict(zip(by, key, strict=True)), **summary(own[value], limits=limits)} for key, own in groups]
+    table = [{**dict(zip(by, key, strict=True)), **summary(own[value])} for key, own in groups]
     return pd.DataFrame(table, columns=[*by, *summary_names("")])
 
 

@@ -82,7 +82,7 @@ def _told(study: Any, setting: Setting) -> Iterator[str]:
     made = planned(study, setting)
     yield from (f"note {note}" for note in made.notes)
     for arm in made.arms:
-        names = "".join(f" ({name} {value})" for name, value in vars(arm).items() if name in NAMES and value)
+        names = "".join(f" ({name} {value})" for name in NAMES if (value := getattr(arm, name)))
         yield f"arm {arm.name} [{arm.role}]{names}: {_words(arm.config.identity(setting.shape))}"
     yield from (f"dropped {name}: {why}" for name, why in made.dropped)
     for search in made.searches:

@@ -6,10 +6,10 @@ from adalayers.command.flags import parse
 from adalayers.errors import BadInput
 from studies import few_shot, methods, single_layer
 from tests.helpers.planning import planned, setting_of
-from tests.helpers.plans import PLANS, TEXTS, WORDS, plan_file, plans
+from tests.helpers.plans import STUDIES, TEXTS, WORDS, plan_file, plans
 
 
-@pytest.mark.parametrize("name", sorted(path.stem for path in PLANS.glob("*.txt")))
+@pytest.mark.parametrize("name", STUDIES)
 def test_a_study_plans_what_it_planned(name):
     """Where that is meant to change: `python -m tests.helpers.plans`, and read the difference."""
     assert plans(name).splitlines() == plan_file(name).read_text(encoding="utf-8").splitlines()

@@ -216,7 +216,7 @@ def test_a_batch_of_a_group_beyond_memory_is_passed_in_parts(monkeypatch, capsys
     assert_as_alone(arms, tolerance=1e-9, wanted=alone)
     said = capsys.readouterr().err
     assert "it is passed 4 at a time from now on" in said
-    assert "it is passed 2 at a time from now on" in said, "where an evaluation needs more"
+    assert "a batch of 48: it is passed 6 at a time from now on" in said, "where an evaluation needs more"
 
 
 def test_hidden_states_are_computed_in_their_own_type(monkeypatch):

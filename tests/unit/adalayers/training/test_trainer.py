@@ -120,6 +120,20 @@ def test_a_batch_beyond_memory_is_passed_in_parts(kind, most, settings, monkeypa
     pd.testing.assert_frame_equal(left, right, rtol=1e-3, atol=1e-5)
 
 
+def test_an_evaluation_is_passed_in_parts_where_a_batch_of_training_is_one_example(monkeypatch):
+    own, decode = config(batch_size=1), KINDS["sequence"].decode
+    wanted = train(own, made_data(), seed=3)
+
+    def limited(self, outputs):
+        if len(outputs) > 2:
+            raise torch.OutOfMemoryError("CUDA out of memory.")
+        return decode(outputs)
+
+    monkeypatch.setattr(type(KINDS["sequence"]), "decode", limited)
+    left, right = (pd.DataFrame(each.history) for each in (wanted, train(own, made_data(), seed=3)))
+    pd.testing.assert_frame_equal(left, right, rtol=1e-3, atol=1e-5)
+
+
 def test_a_part_is_as_small_as_one_example_and_then_the_trial_fails(monkeypatch):
     for said, passes in (("[enforce fail] DefaultCPUAllocator: can't allocate memory", 16), ("sizes", 1)):
         alone = Trainer(config(), made_data(), seed=3, device=torch.device("cpu"))

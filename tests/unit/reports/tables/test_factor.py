@@ -1,4 +1,4 @@
-"""Scores over a factor or the amount of data, costs and their front, against what was put in."""
+"""Scores over a factor or the amount of data, costs, against what was put in."""
 
 import pandas as pd
 import pytest
@@ -7,7 +7,6 @@ from adalayers.comparisons import PlannedArm
 from adalayers.results.study_file import Factor, RequestRecord
 from reports.evidence.evidence import Evidence
 from reports.reading.load import load
-from reports.tables.costs import front
 from reports.tables.factor import over_factor
 from tests.helpers.made_layers import SIZES, with_sizes
 from tests.helpers.made_up import CONTROL, CORE, MadeUp
@@ -67,8 +66,3 @@ def test_costs_are_means_over_seeds_and_a_diverged_trial_has_none(tmp_path):
     assert found["intact"][[CONTROL, CORE[1]]].tolist() == [True, False]
     assert (found.loc[CONTROL, "n"], found.loc[CONTROL, "use"]) == (2, 5.0)
     assert found.loc[CONTROL, "score"] == pytest.approx(kept["test/matthews"] / 2)  # the other: 0
-
-
-def test_none_on_the_front_is_beaten_in_score_and_cost():
-    table = pd.DataFrame({"arm": list("abcd"), "use": [1.0, 2.0, 2.0, 3.0], "score": [0.5, 0.7, 0.6, 0.7]})
-    assert front(table, "use") == ["a", "b"]
