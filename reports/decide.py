@@ -95,9 +95,21 @@ def _runs(
             )
     if (frame[named].isna() | (frame[named] == "")).any(axis=None):
         raise BadInput(f"wanted {several(named)} of every run, got an empty one; leave out such rows")
+    every = [*dict.fromkeys((*named, *scores, *cases))]
+    if twice := [name for name in every if [*frame.columns].count(name) > 1]:
+        raise BadInput(f"wanted one column {twice[0]!r}, got several; rename all but one")
+    if clash := {*scores} & {"arm", "seed", "case"}:
+        raise BadInput(
+            f"wanted scores by another name than {min(clash)!r}, which runs are told by; rename it"
+        )
     runs = pd.DataFrame({"arm": frame[arm].astype(str), "case": ""})
+    told = frame[[*cases]].astype(str)
     for name in cases:
-        runs["case"] = (runs["case"] + " " + frame[name].astype(str)).str.strip()
+        runs["case"] = (runs["case"] + " " + told[name]).str.strip()
+    if cases and (alike := told.groupby(runs["case"]).nunique().gt(1).any(axis=1)).any():
+        raise BadInput(
+            f"wanted cases that read apart, got several that read {alike.idxmax()!r}; rename a value"
+        )
     runs["seed"] = np.arange(len(frame)) if seed is None else pd.factorize(frame[seed].astype(str))[0]
     for score in scores:
         numbers = pd.to_numeric(frame[score], errors="coerce")
@@ -193,10 +205,12 @@ def as_texts(found: pd.DataFrame) -> pd.DataFrame:
     sizes = found[["difference", "low", "high", "n"]].to_numpy()
     texts = found[["case", "metric", "arm", "control"]].set_axis(["case", "score", "arm", "against"], axis=1)
     texts["verdict"] = found["verdict"] + found["why"].map(lambda why: why and f" ({why})")
+    largest = np.nanmax(np.abs(sizes[:, :3]), initial=0)  # of smaller ones three digits are shown
+    digits = max(4, 2 - math.floor(math.log10(largest))) if largest else 4
     texts["difference [interval]"] = [
-        estimate(mean, low, high, n, 4, signed=True) for mean, low, high, n in sizes
+        estimate(mean, low, high, n, digits, signed=True) for mean, low, high, n in sizes
     ]
-    texts["differs by at most"] = [number(value, 4) for value in found["at_most"]]
+    texts["differs by at most"] = [number(value, digits) for value in found["at_most"]]
     return texts.drop(columns=[name for name in ("case", "score") if texts[name].nunique() == 1])
 
 

@@ -12,6 +12,7 @@ import hashlib
 import itertools
 import json
 import math
+import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -70,7 +71,12 @@ def read(folder: Path) -> StatesFolder:
     meta, digest = _meta(folder / META, text), hashlib.sha256(text)
     shards: dict[str, list[Shard]] = {role: [] for role in ROLES}
     for role in ROLES:
-        for path in sorted((folder / role).glob("*.safetensors")):
+        paths = sorted((folder / role).glob("*.safetensors"))
+        for path, after in itertools.pairwise(paths):  # else states could go to other rows' labels
+            came = f"{path.name} before {after.name}"
+            wanted = "names that sort as their numbers do (zeros in front)"
+            require(_numbered(path) <= _numbered(after), wanted, folder / role, came)
+        for path in paths:
             require(path.is_file(), "a safetensors file", path, "a folder" if path.is_dir() else "none")
             content = file_sha256(path)
             shards[role].append(_shard(path, tuple(meta["states"]), content))
@@ -81,6 +87,11 @@ def read(folder: Path) -> StatesFolder:
         wanted = f"states of one width, as {first.width} in {first.path},"
         require(shard.width == first.width, wanted, shard.path, shard.width)
     return StatesFolder(folder, meta, first.width, shards, digest.hexdigest()[:16])
+
+
+def _numbered(path: Path) -> list[tuple[str, int]]:
+    """Return a file's name with its numbers as such."""
+    return [(text, int(digits or 0)) for text, digits in re.findall(r"(\D*)(\d*)", path.name)]
 
 
 def require(holds: object, wanted: str, where: Path, came: object) -> None:
@@ -115,13 +126,16 @@ def _shard(path: Path, names: Sequence[str], content: str) -> Shard:
             require({*names} <= {*there}, f"the states {', '.join(names)}", path, ", ".join(there))
             slices = {name: file.get_slice(name) for name in names}
             shapes = sorted({tuple(of_state.get_shape()) for of_state in slices.values()})
-            one = len(shapes) == 1 and len(shapes[0]) == 2
+            one = len(shapes) == 1 and len(shapes[0]) == 2 and shapes[0][1] > 0
             require(one, "states of one shape [rows, width]", path, shapes)
             rows, width = shapes[0]
-            lengths = file.get_tensor("lengths").numpy() if "lengths" in there else np.ones(rows, np.int64)
-            fits = lengths.ndim == 1 and lengths.dtype.kind in "iu" and (lengths > 0).all()
-            fits = fits and lengths.sum() == rows
-            require(fits, f"lengths of {rows} rows in all", path, f"{lengths.dtype} {lengths}")
+            lengths = (
+                file.get_tensor("lengths") if "lengths" in there else torch.ones(rows, dtype=torch.int64)
+            )
+            whole = not lengths.is_floating_point() and lengths.dtype != torch.bool
+            fits = whole and lengths.ndim == 1 and bool((lengths > 0).all()) and int(lengths.sum()) == rows
+            came = f"{[*lengths.shape]} of {lengths.dtype}, {lengths.sum().item():g} in all"
+            require(fits, f"lengths above 0, whole numbers, of {rows} rows in all", path, came)
             for name, of_state in slices.items():
                 dtype = of_state.get_dtype()
                 require(dtype in FLOATS, f"{name} in float16, bfloat16 or float32", path, dtype)
@@ -132,4 +146,4 @@ def _shard(path: Path, names: Sequence[str], content: str) -> Shard:
         raise BadInput(
             f"wanted a safetensors file as {path}, got {error}; write it again ({PAGE})"
         ) from error
-    return Shard(path, rows, width, lengths.astype(np.int64))
+    return Shard(path, rows, width, lengths.numpy().astype(np.int64))

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import io
 import sys
+import warnings
+from collections.abc import Collection
 from typing import Any
 
 import pandas as pd
@@ -16,10 +19,9 @@ decide, noise = _judging.decide, _judging.noise
 
 def run_decide(file: str, pairs: list[str], gate: str | None, form: str, **how: Any) -> int:
     """Print what a table of runs allows to claim; return 0, or a gate's code."""
-    sides = [one.partition(":")[::2] for one in pairs]
-    if wrong := [one for one, (_, control) in zip(pairs, sides, strict=True) if not control]:
-        raise BadInput(f"wanted pairs as ARM:CONTROL, got {wrong[0]!r}")
-    found = decide(_read(file), pairs=sides, **how)
+    frame = _read(file)
+    arms = {*frame.get(how["arm"], pd.Series()).astype(str)}
+    found = decide(frame, pairs=[_sides(one, arms) for one in pairs], **how)
     code: int = _judging.gate(found, gate) if gate else 0
     if form == "json":
         print(found.to_json(orient="records", indent=1, double_precision=15))
@@ -42,11 +44,31 @@ def run_noise(file: str, **how: Any) -> None:
     )
 
 
+def _sides(pair: str, arms: Collection[str]) -> tuple[str, str]:
+    """Return an arm and its control; where names hold a colon too, those that are arms."""
+    names = pair.split(":")
+    sides = [(":".join(names[:i]), ":".join(names[i:])) for i in range(1, len(names))]
+    if not sides or not all(sides[0]):
+        raise BadInput(f"wanted pairs as ARM:CONTROL, got {pair!r}")
+    return next((both for both in sides if {*both} <= {*arms}), sides[0])
+
+
 def _read(file: str) -> pd.DataFrame:
     require_readable(file)
+    how: dict[str, Any] = {"keep_default_na": False, "skipinitialspace": True, "index_col": False}
+    text = sys.stdin.read() if file == "-" else ""
+
+    def source() -> Any:
+        return io.StringIO(text) if file == "-" else file
+
     try:
-        return pd.read_csv(sys.stdin if file == "-" else file, keep_default_na=False)
-    except (OSError, ValueError) as error:
+        with warnings.catch_warnings():
+            warnings.simplefilter(
+                "error", pd.errors.ParserWarning
+            )  # of rows with more fields than the header
+            names = pd.read_csv(source(), header=None, nrows=1, dtype=str, **how).iloc[0].str.strip()
+            return pd.read_csv(source(), **how).set_axis(names, axis=1)
+    except (OSError, ValueError, pd.errors.ParserWarning) as error:
         raise BadInput(
             f"wanted a CSV file with a row per run, got {file}, which cannot be read: {error}"
         ) from error

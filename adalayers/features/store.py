@@ -62,7 +62,8 @@ def to_stored(values: Tensor, precision: str, name: str) -> np.ndarray:
     """Return [tokens, K] as the store keeps it.
 
     Raises:
-        OutOfRange: Where a number does not fit, or all are the same; it says of which hidden state, by `name`.
+        OutOfRange: Where a number does not fit, or all are too small or the same; it says of which hidden state, by
+            `name`.
     """
     dtype, _ = PRECISIONS[precision]
     cast = values.to(dtype)
@@ -72,6 +73,8 @@ def to_stored(values: Tensor, precision: str, name: str) -> np.ndarray:
         raise OutOfRange(f"{name} holds NaN or infinity")
     if least == most and cast.numel() > 1:  # of weights that are lost; beyond float32's precision too
         raise OutOfRange(f"{name} is the same number throughout a batch of tokens")
+    if 0 < max(-float(least), float(most)) < torch.finfo(dtype).tiny:
+        raise OutOfRange(f"{name} holds numbers below {torch.finfo(dtype).tiny:.1g} alone")
     return (cast.view(torch.int16) if dtype == torch.bfloat16 else cast).contiguous().cpu().numpy()
 
 

@@ -130,7 +130,7 @@ def _text(name: object) -> str:
 
 
 def _number(value: float, sign: str = "") -> str:
-    return "--" if pd.isna(value) else f"${value:{sign}.3f}$"
+    return "--" if pd.isna(value) else f"${_rounded(value, sign)}$"
 
 
 def _p_value(value: float) -> str:
@@ -138,4 +138,9 @@ def _p_value(value: float) -> str:
 
 
 def _interval(low: float, high: float, sign: str = "") -> str:
-    return "--" if pd.isna(low) else f"$[{low:{sign}.3f}, {high:{sign}.3f}]$"
+    return "--" if pd.isna(low) else f"$[{_rounded(low, sign)}, {_rounded(high, sign)}]$"
+
+
+def _rounded(value: float, sign: str) -> str:
+    text = f"{value:{sign}.3f}"
+    return text.lstrip("+-") if float(text) == 0 else text

@@ -111,13 +111,13 @@ def _json(file: DataFile) -> Piece:
         return _json_lines(file)
     if not isinstance(document, dict):
         return _records(file, document if isinstance(document, list) else [document])
-    columns = {
-        name: [*values.values()] if isinstance(values, dict) else values for name, values in document.items()
-    }
-    lists = [values for values in columns.values() if isinstance(values, list)]
-    cells = not any(isinstance(values[0], dict) for values in lists if values)
-    if cells and len(lists) == len(columns) and len({*map(len, lists)}) == 1:
-        return Piece(file, columns)
+    if all(isinstance(values, dict) for values in document.values()):  # of each column, its values by row
+        rows = dict.fromkeys(itertools.chain.from_iterable(document.values()))
+        document = {name: [values.get(row) for row in rows] for name, values in document.items()}
+    lists = [values for values in document.values() if isinstance(values, list)]
+    cells = not any(isinstance(value, dict) for values in lists for value in values)
+    if cells and len(lists) == len(document) and len({*map(len, lists)}) == 1:
+        return Piece(file, document)
     raise BadInput(
         f"wanted a list of objects in {file.name}, got one object with {listed(map(repr, document))}; write JSON lines"
     )
@@ -185,10 +185,18 @@ def _share_type(pieces: Sequence[Piece], name: str) -> None:
         piece.columns[name] = values
 
 
+_NOT_FINITE = ("nan", "inf", "infinity")
+"""What stands among numbers in a file of texts where there is none, or an infinite one."""
+
+
 def _numbers(columns: Sequence[list[str | None]]) -> list[Any]:
-    """Return texts as numbers where every one in all columns is one, else as texts of Arrow."""
+    """Return texts as numbers where every one in all columns is one, or none ("nan") or infinite; else as texts."""
     given = [text for column in columns for text in column if text is not None]
-    if not given or not all(map(delimited.NUMBER.fullmatch, given)):
+    numbers = [delimited.NUMBER.fullmatch(text) for text in given]
+    if not any(numbers) or not all(
+        found or text.strip().lower().lstrip("+-") in _NOT_FINITE
+        for found, text in zip(numbers, given, strict=True)
+    ):
         return [pa.array(column, pa.string()) for column in columns]
 
     def number(text: str) -> int | float:
@@ -215,7 +223,8 @@ def _type_of(values: Iterable[Any]) -> tuple[Any, Callable[[Any], Any]]:
     if kinds & {list, dict}:  # nothing that a task reads: kept as what it is
         return pa.struct({"json": pa.string()}), lambda value: {"json": json.dumps(value, default=str)}
     if kinds and kinds <= {int, float} and all(isinstance(v, float) or abs(v) < 2**63 for v in values):
-        whole = int in kinds and all(float(value).is_integer() for value in values if value == value)
+        there = [float(value) for value in values if value == value]
+        whole = int in kinds and all(value.is_integer() and abs(value) < 2**63 for value in there)
         kind, cast = (pa.int64(), int) if whole else (pa.float64(), float)
         return kind, lambda value: cast(value) if value == value else None
     if len(kinds) == 1 and not kinds & {int, str}:

@@ -109,12 +109,38 @@ def test_what_gives_no_verdict_says_why():
         ({}, {"control": "base", "arm": "model"}, "'model'"),
         ({"score": "high"}, {"control": "base"}, "wanted numbers in column 'score', got 'high'"),
         ({"seed": 1}, {"control": "base"}, "wanted one run per arm and seed"),
+        (
+            {"a": ["x y", "x"] * 20, "b": ["z", "y z"] * 20},
+            {"control": "base", "cases": ["a", "b"]},
+            "several that read 'x y z'",
+        ),
+        ({"run": 1}, {"control": "base", "seed": "run", "scores": ["seed"]}, "another name than 'seed'"),
         ({}, {"control": "base", "smallest_effect": -1}, "a smallest effect above 0 and finite, got -1"),
     ],
 )
 def test_what_cannot_be_judged_is_bad_input(change, how, message):
     with pytest.raises(BadInput, match=message):
         adalayers.decide(scores().assign(**change), **how)
+
+
+def test_a_table_is_read_as_it_is_written_or_refused(tmp_path, capsys):
+    def told(text, *flags):
+        (tmp_path / "runs.csv").write_text(text)
+        return main(["decide", str(tmp_path / "runs.csv"), *flags]), *capsys.readouterr()
+
+    rows = [
+        (arm, seed, 1e-6 * (seed + effect)) for arm, effect in (("a", 0), ("b:1", 9)) for seed in range(6)
+    ]
+    lines = [f"{arm}, {seed}, {score + seed * 1e-9 * (arm > 'b')}\n" for arm, seed, score in rows]
+    ended, page, said = told("arm, seed, score\n" + "".join(lines), "--pairs", "b:1:a")
+    assert ended == 0, said
+    assert "+0.00000900 [" in page  # three digits of the largest number
+    assert (
+        told("arm,seed,score\n" + "".join(line.replace("\n", ",\n") for line in lines), "--control", "a")[0]
+        == 2
+    )
+    ended, _, said = told("arm,seed,score,score\n" + "a,1,2,3\n", "--control", "a")
+    assert (ended, "wanted one column 'score', got several" in said) == (2, True)
 
 
 def test_noise_is_the_spread_and_the_seeds_that_find_the_smallest_effect(ran):

@@ -124,6 +124,8 @@ STATES = ("embeddings", "layer_1", "layer_2", "layer_3", "layer_4")
         (["lengths"], lambda values: values[:-1], "lengths"),
         (["lengths"], lambda values: torch.cat([values, values[:1] * 0]), "lengths"),
         (["lengths"], torch.Tensor.float, "lengths"),
+        (["lengths"], torch.Tensor.bfloat16, "lengths"),
+        (STATES, lambda values: values[:, :0].clone(), "one shape"),
         (STATES, lambda values: values[:, :8].clone(), "one width"),
         (STATES, lambda values: values[:, 0].clone(), "one shape"),
     ],
@@ -148,6 +150,13 @@ def test_rows_and_folders_that_are_missing_are_named(copy, world, tmp_path):
     message = refused(copy, world["dataset"])
     assert "120 examples" in message
     assert "got 70" in message
+
+
+def test_files_whose_names_do_not_sort_as_their_numbers_do_are_refused(copy):
+    files = sorted((copy / "train").iterdir())
+    for number, file in zip((2, 10), files[:2], strict=True):
+        file.rename(file.with_name(f"part-{number}.safetensors"))
+    assert "got part-10.safetensors before part-2.safetensors" in refused(copy)
 
 
 def test_words_want_a_row_each(tmp_path):

@@ -229,8 +229,9 @@ def test_a_second_process_waits_for_the_first(make, capfd):
     assert ended
 
 
-def test_states_beyond_half_precision_are_stored_as_float32(make):
-    features = make(change=lambda states: {state: values * 1e6 for state, values in states.items()})
+@pytest.mark.parametrize("scale", [1e6, 1e-7])
+def test_states_beyond_half_precision_are_stored_as_float32(make, scale):
+    features = make(change=lambda states: {state: values * scale for state, values in states.items()})
     assert features.meta["stored_as"] == "float32"
     assert torch.isfinite(read(features)).all()
 

@@ -13,6 +13,7 @@ import pytest
 import adalayers.results.files  # which leaves `adalayers.results` a function
 from adalayers.errors import BadInput
 from adalayers.results.export import export
+from adalayers.results.frames import StudyResults
 from tests.helpers.documented import ROOT, undocumented
 from tests.helpers.golden import factorial
 from tests.helpers.pages import rebuild_claims
@@ -77,6 +78,8 @@ def test_all_studies_are_one_frame_each(folder, tmp_path):
 
 def test_tables_for_a_paper(folder):
     results = adalayers.results(folder)
+    zero = export(StudyResults("docs/results/alpha_lambda/minilm-conll2003-whole"), "latex")
+    assert ("& $0.000$" in zero, "-0.000" in zero, "+0.000" in zero) == (True, False, False)
     latex = export(results, "latex")
     assert latex.count(r"\toprule") == latex.count(r"\bottomrule") == 3
     assert len(re.findall(r"\\\\$", latex, re.M)) == len(results.arms) + len(results.claims) + 3

@@ -2,6 +2,7 @@
 
 import gzip
 import json
+import math
 
 import pandas as pd
 import pytest
@@ -44,6 +45,9 @@ def column(cells):
         (["", ""], ["", "7"], "int64", [[None, None], [None, 7]]),
         (["9223372036854775808", "1"], ["2"], "string", [["9223372036854775808", "1"], ["2"]]),
         ([" 1", "0 "], ["1"], "int64", [[1, 0], [1]]),
+        (["1", "nan"], ["-inf", "0.5"], "float64", [[1, None], [-math.inf, 0.5]]),
+        (["1", "1e20"], ["3"], "float64", [[1, 1e20], [3]]),
+        (["nan", "inf"], ["nan"], "string", [["nan", "inf"], ["nan"]]),
     ],
 )
 def test_types_are_those_of_all_files_together(tmp_path, train, test, dtype, values):
@@ -153,6 +157,8 @@ def test_forms_of_json(tmp_path):
     for content in (
         json.dumps({"text": ["a", "b"], "label": ["x", None]}),
         json.dumps({"text": {"0": "a", "1": "b"}, "label": {"0": "x", "1": None}}),
+        json.dumps({"text": {"0": "a", "1": "b"}, "label": {"1": None, "0": "x"}}),
+        json.dumps({"text": {"0": "a", "1": "b"}, "label": {"0": "x"}}),
         "\n".join(map(json.dumps, rows)),
         "\ufeff" + json.dumps(rows, indent=1),
     ):
