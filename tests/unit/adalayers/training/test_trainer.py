@@ -90,47 +90,34 @@ def test_every_epoch_drops_out_otherwise():
     assert len(seeds) == 4
 
 
-def needing_memory(monkeypatch, kind, most, error):
-    """Let a step of training over more than `most` labels fail as one that memory does not hold."""
-    loss = KINDS[kind].loss
+def needing_memory(monkeypatch, kind, most, error, what="loss"):
+    """Let a step of training, or an evaluation, of more than `most` labels fail as one that memory does not hold."""
+    do = getattr(KINDS[kind], what)
 
-    def limited(outputs, labels):
-        if len(labels) > most:
+    def limited(_, outputs, *labels):
+        if len(outputs) > most:
             raise error
-        return loss(outputs, labels)
+        return do(outputs, *labels)
 
-    monkeypatch.setattr(type(KINDS[kind]), "loss", lambda self, *given: limited(*given))
+    monkeypatch.setattr(type(KINDS[kind]), what, limited)
 
 
 @pytest.mark.parametrize(
-    ("kind", "most", "settings"),
+    ("kind", "most", "what", "settings"),
     [
-        ("sequence", 5, {"k": 8, "entropy_weight": 1e-3}),
-        ("token", 24, {"k": 8, "class_weights": "balanced"}),
-        ("token", 24, {"fusion": "dwatt", "class_weights": "balanced"}),
+        ("sequence", 5, "loss", {"k": 8, "entropy_weight": 1e-3}),
+        ("sequence", 5, "decode", {"k": 8, "batch_size": 1}),
+        ("token", 24, "loss", {"k": 8, "class_weights": "balanced"}),
+        ("token", 24, "loss", {"fusion": "dwatt", "class_weights": "balanced"}),
     ],
 )
-def test_a_batch_beyond_memory_is_passed_in_parts(kind, most, settings, monkeypatch, capsys):
+def test_a_batch_beyond_memory_is_passed_in_parts(kind, most, what, settings, monkeypatch, capsys):
     own, data = trial_config(**{**SMALL, "k": 64, "dropout": 0.0, **settings}), made_data(kind)
     wanted = train(own, data, seed=3)
-    needing_memory(monkeypatch, kind, most, torch.OutOfMemoryError("CUDA out of memory."))
+    needing_memory(monkeypatch, kind, most, torch.OutOfMemoryError("CUDA out of memory."), what)
     got = train(own, data, seed=3)
-    assert "it is passed 4 at a time from now on" in capsys.readouterr().err
+    assert f"it is passed {3 if what == 'decode' else 4} at a time from now on" in capsys.readouterr().err
     left, right = pd.DataFrame(wanted.history), pd.DataFrame(got.history)
-    pd.testing.assert_frame_equal(left, right, rtol=1e-3, atol=1e-5)
-
-
-def test_an_evaluation_is_passed_in_parts_where_a_batch_of_training_is_one_example(monkeypatch):
-    own, decode = config(batch_size=1), KINDS["sequence"].decode
-    wanted = train(own, made_data(), seed=3)
-
-    def limited(self, outputs):
-        if len(outputs) > 2:
-            raise torch.OutOfMemoryError("CUDA out of memory.")
-        return decode(outputs)
-
-    monkeypatch.setattr(type(KINDS["sequence"]), "decode", limited)
-    left, right = (pd.DataFrame(each.history) for each in (wanted, train(own, made_data(), seed=3)))
     pd.testing.assert_frame_equal(left, right, rtol=1e-3, atol=1e-5)
 
 
