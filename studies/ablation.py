@@ -7,7 +7,7 @@ Fixed       the thesis's method for the dataset (alpha, lambda, cutoff, mix_lr, 
 Metric      the dataset's selection metric, or --metric; chosen on validation, published on test
 Budget      every component x --seeds, unpruned; with --trials N also a search of N for each, its best x --seeds
 Command     python studies/ablation.py --backbone minilm --dataset conll2003
-Result      so far, MiniLM on whole CoLA and CoNLL-2003 (docs/answers.md): untrained projections, the release's
+Result      so far, MPNet on CoLA, MiniLM on whole CoNLL-2003 (docs/answers.md): untrained projections, the release's
             untrained uniform baseline and the last layer alone are worse, on CoNLL-2003 a linear head too; there the
             release's gelu after the mix is better, by 0.022 (open on CoLA). None yet on a base model of its size
 
