@@ -8,8 +8,8 @@ Fixed       all else at the script's defaults or --set
 Metric      the dataset's selection metric, or --metric; chosen on validation, published on test
 Budget      the mix, the uniform mix and each layer, trained and untrained, x --seeds, unpruned; a search with --trials
 Command     python studies/single_layer.py --backbone minilm --dataset conll2003
-Result      so far (docs/answers.md): the last layer alone is worse than the mix everywhere, by 0.238 Matthews with
-            MPNet on CoLA, by 0.242 in the thesis's regime; no layer is shown to be better. With MiniLM on whole
+Result      so far (docs/answers.md): the last layer alone is worse than the mix, by 0.238 Matthews with MPNet on CoLA,
+            by 0.242 in the thesis's regime; no layer is shown to be better. With MiniLM on whole
             CoNLL-2003 the mix is better than every layer, by 0.039 F1 or more; untrained projections cost 0.191 with
             MPNet on CoLA, at own rates
 

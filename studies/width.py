@@ -7,8 +7,8 @@ Fixed       all else at the script's defaults or --set; --set layer is the best 
 Metric      the dataset's selection metric, or --metric; chosen on validation, published on test
 Budget      the mix; a layer and the last at three widths; the layer projected often; x --seeds, unpruned
 Command     python studies/width.py --backbone minilm --dataset conll2003 --set layer=3
-Result      so far, MPNet on CoLA (docs/answers.md): 12 projections of its best layer are worse than the mix by 0.033
-            Matthews, on these test examples; one wider projection is open. None yet at the thesis's size
+Result      so far, MPNet on CoLA (docs/answers.md): 12 projections of its best layer on validation are worse than the
+            mix by 0.033 Matthews, on these test examples; one wider projection is open. None yet at the thesis's size
 
 The arms:
     The mix projects every layer of a frozen backbone to k dimensions and adds them up with learned weights. A single
