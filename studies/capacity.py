@@ -8,9 +8,8 @@ Fixed       all else at the script's defaults or --set
 Metric      the dataset's selection metric, or --metric; chosen on validation, published on test
 Budget      factorial: every arm x --seeds, unpruned; no search unless --trials is given
 Command     python studies/capacity.py --backbone minilm --dataset cola
-Result      so far, MiniLM on CoNLL-2003, 125 to 2,000 sentences (docs/answers.md): k 256 instead of 64 is
-            better by 0.032 F1, k 16 worse by 0.091; dropout is open. None yet on a base model of the
-            thesis's size
+Result      so far, MiniLM on CoNLL-2003, 125 to 2,000 sentences until validation stands still (docs/answers.md):
+            k 256 instead of 64 is no difference, k 16 worse by 0.015 F1. None yet on a base model of the thesis's size
 
 The model:
     Hidden states of a frozen backbone are projected to k dimensions, added up with learned weights, and read by a
