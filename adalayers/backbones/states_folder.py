@@ -12,7 +12,6 @@ import hashlib
 import itertools
 import json
 import math
-import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -21,6 +20,7 @@ import numpy as np
 
 from adalayers.backbones.pretrained import file_sha256
 from adalayers.errors import BadInput
+from adalayers.storage.folder import numbered
 
 STATES = "states:"
 """In front of a folder: it holds hidden states, not a model."""
@@ -75,7 +75,7 @@ def read(folder: Path) -> StatesFolder:
         for path, after in itertools.pairwise(paths):  # else states could go to other rows' labels
             came = f"{path.name} before {after.name}"
             wanted = "names that sort as their numbers do (zeros in front)"
-            require(_numbered(path) <= _numbered(after), wanted, folder / role, came)
+            require(numbered(path.name) <= numbered(after.name), wanted, folder / role, came)
         for path in paths:
             require(path.is_file(), "a safetensors file", path, "a folder" if path.is_dir() else "none")
             content = file_sha256(path)
@@ -87,11 +87,6 @@ def read(folder: Path) -> StatesFolder:
         wanted = f"states of one width, as {first.width} in {first.path},"
         require(shard.width == first.width, wanted, shard.path, shard.width)
     return StatesFolder(folder, meta, first.width, shards, digest.hexdigest()[:16])
-
-
-def _numbered(path: Path) -> list[tuple[str, int]]:
-    """Return a file's name with its numbers as such."""
-    return [(text, int(digits or 0)) for text, digits in re.findall(r"(\D*)(\d*)", path.name)]
 
 
 def require(holds: object, wanted: str, where: Path, came: object) -> None:

@@ -24,14 +24,14 @@ def list_results(folder: str) -> None:
     if not folders:
         show(f"no study in or below {root.uri}; adalayers study lists those that can be run")
         return
-    rows = [("study", "state", "arms", "trials", "time left"), *map(_row, folders)]
+    names = [study.uri.removeprefix(root.uri).strip("/") or study.name for study in folders]
+    rows = [("study", "state", "arms", "trials", "time left"), *map(_row, names, folders)]
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
     for row in rows:
         show("  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip())
 
 
-def _row(folder: Folder) -> tuple[str, str, str, str, str]:
-    name = f"{folder.parent().name}/{folder.name}"
+def _row(name: str, folder: Folder) -> tuple[str, str, str, str, str]:
     try:
         study = read_study(folder)
         done = len(read_trials(folder)) if folder.exists(TRIALS) else 0

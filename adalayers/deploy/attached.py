@@ -134,6 +134,11 @@ class Attached:
                     f"wanted the texts of the last pass, whose outputs of {name!r} are {tuple(given.shape)}, got "
                     f"{len(texts)} of {len(tokenized[0].ids)} tokens; give those that the base model was run on"
                 )
+        one_pass = self._ids is not None and len(self._passes) == 1
+        if one_pass and self._ids.tolist() != [each.ids.tolist() for each in tokenized]:
+            raise BadInput(
+                "wanted the texts of the last pass, got others; give those that the base model was run on"
+            )
         return {
             name: [
                 prediction_of(self._tasks[name], *each) for each in zip(texts, tokenized, given, strict=True)
@@ -184,6 +189,7 @@ class Attached:
         self._pass_states: dict[str | State, Tensor] = {}
         self._states_seen: set[State] | None = None
         self._mask: Any = None
+        self._ids: Any = None
         self._unavailable_because: str | None = why
 
     def _begin(self, module: nn.Module, inputs: tuple[Any, ...], named: dict[str, Any]) -> None:
@@ -199,7 +205,7 @@ class Attached:
         if not cached:
             self._forget(_NOT_ENDED)
         self._unavailable_because, self._states_seen = _NOT_ENDED, set()
-        self._mask = arguments.get("attention_mask")
+        self._mask, self._ids = arguments.get("attention_mask"), arguments.get("input_ids")
         if hasattr(cache, "reorder_cache") and self._cache() is not cache:
             self._cache = weakref.ref(cache)
             cache.reorder_cache = functools.partial(self._reorder, cache.reorder_cache)

@@ -10,6 +10,7 @@ import io
 import json
 import math
 import os
+import re
 import secrets
 import shutil
 from collections.abc import Callable, Iterable, Mapping
@@ -36,6 +37,11 @@ def _integer(digits: str) -> int:
     if not math.isfinite(float(digits)):
         raise ValueError(f"an integer of {len(digits)} digits, which no float can hold")
     return int(digits)
+
+
+def numbered(name: str) -> list[tuple[str, int]]:
+    """Return what names sort by where numbers in them count as such: "part-2" before "part-10"."""
+    return [(text, int(digits or 0)) for text, digits in re.findall(r"(\D*)(\d*)", name)]
 
 
 class Folder:

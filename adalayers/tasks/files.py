@@ -15,6 +15,7 @@ from typing import Any
 
 from adalayers.errors import BadInput, unknown
 from adalayers.escaping import listed
+from adalayers.storage.folder import numbered
 
 ROLES = {
     "train": ("train", "training", "trn"),
@@ -192,7 +193,8 @@ def split_column(table: Any) -> str | None:
 
 def find(root: Path) -> list[Source]:
     """Return all that can be a split below a folder: files of data, shards of one as one."""
-    named = [(path, path.relative_to(root).as_posix()) for path in sorted(root.rglob("*"))]
+    paths = sorted(root.rglob("*"), key=lambda path: [*map(numbered, path.parts)])
+    named = [(path, path.relative_to(root).as_posix()) for path in paths]
     files = [DataFile(path, name) for path, name in named if _holds_data(name) and path.is_file()]
     groups: dict[tuple[str, str, str], list[DataFile]] = {}
     for file in files:

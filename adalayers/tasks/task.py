@@ -13,6 +13,7 @@ import json
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from fractions import Fraction
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -296,15 +297,18 @@ def _whole_groups(
     """Return the rows of train and of about a share of whole groups, with about the same part of each stratum."""
     from sklearn.model_selection import StratifiedGroupKFold
 
-    folds, there = max(2, round(1 / share)), len(np.unique(groups))
-    if there < folds:
+    needed, there = max(2, round(1 / min(share, 1 - share))), len(np.unique(groups))
+    if there < needed:
         raise BadInput(
-            f"wanted at least {folds} groups in train of {where} to set {share:.0%} of them aside as validation, got "
+            f"wanted at least {needed} groups in train of {where} to set {share:.0%} of them aside as validation, got "
             f"{there}; bring a validation split, or name another --group-column"
         )
-    ordered = StratifiedGroupKFold(folds, shuffle=True, random_state=VALIDATION_SEED)
+    part = Fraction(share).limit_denominator(min(100, there))
+    ordered = StratifiedGroupKFold(part.denominator, shuffle=True, random_state=VALIDATION_SEED)
     of_one = np.zeros(len(groups), dtype=int)
-    return next(ordered.split(of_one, of_one if strata is None else strata, groups))
+    folds = ordered.split(of_one, of_one if strata is None else strata, groups)
+    validation = np.concatenate([fold for _, fold in itertools.islice(folds, part.numerator)])
+    return np.setdiff1d(np.arange(len(groups)), validation), validation
 
 
 def _draw(split: Split, examples: int | None, seed: int) -> Split:

@@ -153,8 +153,7 @@ def test_rows_and_folders_that_are_missing_are_named(copy, world, tmp_path):
 
 
 def test_files_whose_names_do_not_sort_as_their_numbers_do_are_refused(copy):
-    files = sorted((copy / "train").iterdir())
-    for number, file in zip((2, 10), files[:2], strict=True):
+    for number, file in zip((2, 10), sorted((copy / "train").iterdir()), strict=False):
         file.rename(file.with_name(f"part-{number}.safetensors"))
     assert "got part-10.safetensors before part-2.safetensors" in refused(copy)
 

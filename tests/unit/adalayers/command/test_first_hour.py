@@ -79,6 +79,7 @@ def test_studies_are_listed_with_their_state_and_the_time_left(capsys, tmp_path)
     assert len(said) == 1 + len([*PUBLISHED.glob("*/*/study.json")])
     assert any(line.split() == ["single_layer/minilm-cola", "finished", "16", "96"] for line in said), said
     assert str(tmp_path) in listed(tmp_path)
+    assert "results/single_layer/minilm-cola " in listed(PUBLISHED.parent)
     folder, study = Folder(tmp_path / "single_layer" / "minilm-cola"), Folder(STUDY).read_json("study.json")
     study["runs"]["state"] = "running"
     study["request"]["rates"] = [1e-3, 3e-3]  # of the two trials of each arm at them none is there yet

@@ -301,6 +301,6 @@ def test_answers_are_those_that_predict_gives(made, backbone, tokenizer):
         for wrong in ((texts[0], inputs), (texts * 2, inputs), (texts, dict(inputs))):
             with pytest.raises(BadInput, match="fast tokeniser"):
                 attached.answers(*wrong)
-        for other in (texts[:1], ["Anna slept.", "the dog"]):
+        for other in (texts[:1], ["Anna slept.", "the dog"], texts[::-1]):
             with pytest.raises(BadInput, match="texts of the last pass"):
                 attached.answers(other, tokenizer(other, padding=True, return_tensors="pt"))

@@ -123,6 +123,8 @@ def test_shards_are_one_file_and_all_there_once(tmp_path):
         load_task(str(where))
     flag = str(caught.value).partition("--splits ")[2]
     assert load_task(str(where), splits=[flag]).reading.roles["train"] == names[0]
+    where = folder(tmp_path / "many", [f"train/part-{i}.csv" for i in (10, 2)])
+    assert load_task(str(where), splits=["train=train"]).reading.roles["train"].startswith("train/part-2.csv")
     names = "train-00000-of-00001.csv train-00000-of-00002.csv train-00001-of-00002.csv"
     where = folder(tmp_path / "editions", names)
     with pytest.raises(BadInput, match=r"all 2 files of train, each once, .* add or remove some"):

@@ -628,6 +628,8 @@ def test_groups_stay_together_and_are_part_of_what_data_is(tmp_path):
     groups = {role: {*split.groups.tolist()} for role, split in task.splits.items()}
     assert not groups["train"] & groups["validation"]
     assert 0.05 < len(task.splits["validation"]) / 210 < 0.15
+    more = load_task(folder, **NAMED, group_column="author", splits=["validation=40%"])
+    assert 0.37 < len(more.splits["validation"]) / 210 < 0.43
     assert {*task.splits["validation"].labels.tolist()} == {0, 1}
     assert task.reading.notes[-2:] == (
         "groups by 'author': train 27, validation 3, test 11",
