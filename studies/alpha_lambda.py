@@ -9,9 +9,9 @@ Metric      the dataset's selection metric, or --metric; chosen on validation, p
 Budget      search: --trials configurations, pruned; confirmation: every arm x --seeds, unpruned
 Command     python studies/alpha_lambda.py --backbone roberta-large --dataset cola
 Result      so far (docs/answers.md): no alpha and no lambda is shown to beat alpha 1 without lambda, with MPNet or
-            MiniLM, in the thesis's regime neither; with MiniLM on CoLA a large alpha loses, at the larger rate. On
-            whole CoNLL-2003 alpha 8, 64 and equal weights make no difference larger than 0.01 F1, and the last layer
-            alone is worse by 0.093. None yet at the thesis's size
+            MiniLM, in the thesis's regime neither; with MiniLM on CoLA a large alpha loses at the larger rate, on these
+            test examples. On whole CoNLL-2003 alpha 8, 64 and equal weights make no difference larger than 0.01 F1,
+            and the last layer alone is worse by 0.093. None yet at the thesis's size
 
 The model:
     Hidden states of a frozen backbone are projected, and the layer mix adds them up with the weights p̃ = softmax(α
