@@ -124,9 +124,9 @@ def _shard(path: Path, names: Sequence[str], content: str) -> Shard:
             one = len(shapes) == 1 and len(shapes[0]) == 2 and shapes[0][1] > 0
             require(one, "states of one shape [rows, width]", path, shapes)
             rows, width = shapes[0]
-            lengths = (
-                file.get_tensor("lengths") if "lengths" in there else torch.ones(rows, dtype=torch.int64)
-            )
+            lengths = torch.ones(rows, dtype=torch.int64)
+            if "lengths" in there:
+                lengths = file.get_tensor("lengths")
             whole = not lengths.is_floating_point() and lengths.dtype != torch.bool
             fits = whole and lengths.ndim == 1 and bool((lengths > 0).all()) and int(lengths.sum()) == rows
             came = f"{[*lengths.shape]} of {lengths.dtype}, {lengths.sum().item():g} in all"

@@ -63,9 +63,8 @@ def _read(file: str) -> pd.DataFrame:
 
     try:
         with warnings.catch_warnings():
-            warnings.simplefilter(
-                "error", pd.errors.ParserWarning
-            )  # of rows with more fields than the header
+            # Of rows with more fields than the header.
+            warnings.simplefilter("error", pd.errors.ParserWarning)
             names = pd.read_csv(source(), header=None, nrows=1, dtype=str, **how).iloc[0].str.strip()
             return pd.read_csv(source(), **how).set_axis(names, axis=1)
     except (OSError, ValueError, pd.errors.ParserWarning) as error:

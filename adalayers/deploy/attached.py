@@ -74,6 +74,8 @@ class Attached:
         for name, task in tasks.items():
             _check_same_base(base, name, task)
             module, entered = find_stream(base, task.shape, streams[name])  # of each task, for it checks
+        # What the decoder of an encoder reads is its own: no text of the tokeniser's.
+        self._reads_texts = streams[name] == task.shape.streams[0].name
         self._tasks = tasks
         self._devices = {name: next(task.parameters()).device for name, task in tasks.items()}
         # Of each hidden state what it adds to the sums of tasks; and what tasks read that are no sums.
@@ -134,8 +136,8 @@ class Attached:
                     f"wanted the texts of the last pass, whose outputs of {name!r} are {tuple(given.shape)}, got "
                     f"{len(texts)} of {len(tokenized[0].ids)} tokens; give those that the base model was run on"
                 )
-        one_pass = self._ids is not None and len(self._passes) == 1
-        if one_pass and self._ids.tolist() != [each.ids.tolist() for each in tokenized]:
+        comparable = self._reads_texts and self._ids is not None and len(self._passes) == 1
+        if comparable and self._ids.tolist() != [each.ids.tolist() for each in tokenized]:
             raise BadInput(
                 "wanted the texts of the last pass, got others; give those that the base model was run on"
             )
