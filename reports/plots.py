@@ -219,7 +219,7 @@ def points(
     where = np.log(numbers) if scale == "log" else np.array(numbers)
     gap, span = (float(np.diff(where).min()), float(np.ptp(where))) if len(where) > 1 else (1.0, 1.0)
     series = list(dict.fromkeys(frame["series"]))
-    step = max(min(0.12 * gap, 0.6 * gap / len(series)), 0.008 * span) if len(series) > 1 else 0.0
+    step = max(min(0.06 * gap, 0.4 * gap / len(series)), 0.008 * span) if len(series) > 1 else 0.0
     for index, name in enumerate(series):
         rows = frame[frame["series"] == name]
         keys = [levels([value])[0] for value in rows["x"]]

@@ -28,7 +28,7 @@ def over_factor(arms: pd.DataFrame, trials: pd.DataFrame, request: RequestRecord
     if examples.nunique() > 1:
         crossed = any(factor.name == EPOCHS and factor.condition for factor in request.factors)
         base = [planned[name].config.get("base_model", FROZEN) for name in arms["arm"]]
-        labels = [planned[name].label or name for name in arms["arm"]]
+        labels = _unfixed([planned[name].label or name for name in arms["arm"]])
         table = arms.assign(
             x=examples,
             series=[
@@ -44,3 +44,11 @@ def over_factor(arms: pd.DataFrame, trials: pd.DataFrame, request: RequestRecord
         x=core[column(request.factors[0].name)], series=cell_names(core, request.factors[1:]), panel=""
     )
     return request.factors[0].name, table.dropna(subset=["x"])
+
+
+def _unfixed(labels: list[str]) -> list[str]:
+    """Return labels such as "k=64 dropout=0.1" without the settings that all of them have."""
+    fixed = {
+        part for part in labels[0].split() if "=" in part and all(part in label.split() for label in labels)
+    }
+    return [" ".join(part for part in label.split() if part not in fixed) or label for label in labels]
