@@ -43,8 +43,9 @@ def list_or_remove(
         show(f"{len(found)} stores, {size(sum(found.values()))}, in {root}")
         return
     chosen = [folder for folder in found if any(fnmatch.fnmatchcase(folder.name, name) for name in names)]
-    if names and not chosen:
-        raise unknown("store", " ".join(names), [folder.name for folder in found])
+    for name in names:
+        if not fnmatch.filter([folder.name for folder in found], name):
+            raise unknown("store", name, [folder.name for folder in found])
     left = [folder for folder in found if folder not in chosen]
     while keep_gb is not None and sum(found[folder] for folder in left) > keep_gb * 1e9:
         chosen.append(left.pop())

@@ -29,6 +29,8 @@ HEAD_TOKENS, HEAD_TOKENS_GPU = 512, 8192
 """Tokens, padding included, that a head reads at once: few enough to need less memory than a base model's layer."""
 
 _NOT_ENDED = "its last pass did not end"
+_MOVES = ("reorder_cache", "batch_select_indices", "batch_repeat_interleave")
+"""What a cache's sequences change places by."""
 
 
 def attach(base: Any, /, **tasks: FusionModel) -> Attached:
@@ -87,6 +89,7 @@ class Attached:
             for state, term in (of_task or {}).items():
                 self._terms.setdefault(state, {})[name] = term
         self._wanted = sorted({*self._terms, *itertools.chain.from_iterable(self._kept.values())})
+        self._pad = _padding_id(base)
         self._arguments = list(inspect.signature(module.forward).parameters)
         self._cache: Callable[[], Any] = lambda: None
         self._forget("it has run no pass since they were attached")
@@ -136,8 +139,8 @@ class Attached:
                     f"wanted the texts of the last pass, whose outputs of {name!r} are {tuple(given.shape)}, got "
                     f"{len(texts)} of {len(tokenized[0].ids)} tokens; give those that the base model was run on"
                 )
-        comparable = self._reads_texts and self._ids is not None and len(self._passes) == 1
-        if comparable and self._ids.tolist() != [each.ids.tolist() for each in tokenized]:
+        comparable = self._reads_texts and self._ids[0] is not None and len(self._passes) == 1
+        if comparable and self._ids[0].tolist() != [each.ids.tolist() for each in tokenized]:
             raise BadInput(
                 "wanted the texts of the last pass, got others; give those that the base model was run on"
             )
@@ -191,7 +194,7 @@ class Attached:
         self._pass_states: dict[str | State, Tensor] = {}
         self._states_seen: set[State] | None = None
         self._mask: Any = None
-        self._ids: Any = None
+        self._ids: list[Any] = []
         self._unavailable_because: str | None = why
 
     def _begin(self, module: nn.Module, inputs: tuple[Any, ...], named: dict[str, Any]) -> None:
@@ -199,23 +202,28 @@ class Attached:
         cache: Any = arguments.get("past_key_values")
         cached = int(cache.get_seq_length()) if hasattr(cache, "get_seq_length") else 0
         recorded = self._tokens() if self._unavailable_because is None else 0
-        if cached and cached != recorded:
-            self._forget(
-                f"its last pass went on from a cache of {cached} tokens, of which {recorded} were read"
-            )
+        if cached and (cached != recorded or cache is not self._cache()):
+            read = f"{recorded} were read" if cached != recorded else "others were read last"
+            self._forget(f"its last pass went on from a cache of {cached} tokens, of which {read}")
             return
         if not cached:
             self._forget(_NOT_ENDED)
         self._unavailable_because, self._states_seen = _NOT_ENDED, set()
-        self._mask, self._ids = arguments.get("attention_mask"), arguments.get("input_ids")
-        if hasattr(cache, "reorder_cache") and self._cache() is not cache:
-            self._cache = weakref.ref(cache)
-            cache.reorder_cache = functools.partial(self._reorder, cache.reorder_cache)
+        self._mask = arguments.get("attention_mask")
+        self._ids.append(arguments.get("input_ids"))
 
-    def _reorder(self, reorder: Callable[..., Any], *given: Any, **named: Any) -> Any:
-        """Forget what was read where a cache's sequences change places, for it keeps the old order."""
+    def _watch(self, output: Any) -> None:
+        """Know the pass's cache again, and where its sequences change places, for what was read keeps the old order."""
+        parts = output if isinstance(output, tuple) else output.values()
+        cache: Any = next((part for part in parts if hasattr(part, "get_seq_length")), None)
+        if cache is not None and self._cache() is not cache:
+            self._cache = weakref.ref(cache)
+            for name in filter(functools.partial(hasattr, cache), _MOVES):
+                setattr(cache, name, functools.partial(self._moved, getattr(cache, name)))
+
+    def _moved(self, move: Callable[..., Any], *given: Any, **named: Any) -> Any:
         self._forget("its sequences changed places (beam search)")
-        return reorder(*given, **named)
+        return move(*given, **named)
 
     def _enter(self, state: State, module: nn.Module, inputs: tuple[Any, ...], named: dict[str, Any]) -> None:
         self._record(state, inputs[0] if inputs else named["hidden_states"])
@@ -263,6 +271,7 @@ class Attached:
                 "let no layer be skipped"
             )
             return
+        self._watch(output)
         self._passes.append(self._pass_states)
         self._pass_states, self._states_seen, self._unavailable_because = {}, None, None
 
@@ -290,18 +299,26 @@ class Attached:
     def _token_mask(self) -> Bool[Tensor, "batch time"]:
         """Return which recorded positions are tokens, not padding; on the CPU."""
         batch, time = next(iter(self._passes[0].values())).shape[0], self._tokens()
-        mask = self._mask
-        if mask is None:
-            return torch.ones(batch, time, dtype=torch.bool)
+        mask = torch.ones(batch, time) if self._mask is None else self._mask
         if not isinstance(mask, Tensor) or mask.shape != (batch, time):
             got = tuple(mask.shape) if isinstance(mask, Tensor) else type(mask).__name__
             raise BadInput(
                 f"wanted an attention mask [batch, time] = [{batch}, {time}] to tell tokens from padding, the base "
-                f"model was given {got}; give it the tokeniser's"
+                f"model's layers were given {got}; give it the tokeniser's, and no static cache"
             )
         is_token = mask.cpu() != 0
         if not is_token.any(dim=1).all():
             raise BadInput("wanted at least one token of every sequence, one is all padding; leave it out")
+        ids = [part.cpu() for part in self._ids if part is not None]
+        if self._pad is not None and sum(part.shape[1] for part in ids) == time:
+            # The first may be padding by design: decoders of some encoders begin with it.
+            padding = ((torch.cat(ids, dim=1) == self._pad) & is_token)[:, 1:]
+            if (padding[:, :1] | padding[:, -1:]).any():
+                raise BadInput(
+                    f"wanted an attention mask that tells tokens from padding, it counts tokens {self._pad} at an end "
+                    "of a sequence, which are padding; give one (a decoder behind an encoder: decoder_attention_mask), "
+                    "and generate texts one by one, for one that ends early is padded"
+                )
         return is_token
 
 
@@ -318,6 +335,13 @@ def _stream(name: str, task: FusionModel) -> str:
     if len(streams) > 1:
         raise BadInput(f"wanted hidden states of one stream, {name!r} reads {', '.join(sorted(streams))}")
     return streams.pop()
+
+
+def _padding_id(base: Any) -> int | None:
+    """Return the id of the base model's token for padding; None where it has none, or it ends texts too."""
+    about = base.config.get_text_config()
+    pad, end = (getattr(about, f"{name}_token_id", None) for name in ("pad", "eos"))
+    return None if pad is None or pad in (end if isinstance(end, list) else [end]) else int(pad)
 
 
 def _check_same_base(base: Any, name: str, task: FusionModel) -> None:

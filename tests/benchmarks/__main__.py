@@ -56,7 +56,6 @@ BENCHMARKS: dict[str, Benchmark] = {
     "methods_memory": memory.methods,
     "resident": memory.resident,
     "resident_tokens": study.resident_tokens,
-    "loading": memory.of_loading,
 }
 """What `make bench` runs."""
 LONG: dict[str, Benchmark] = {"streaming": streaming.all_shapes}

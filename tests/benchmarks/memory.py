@@ -1,9 +1,8 @@
-"""Memory of one trial, and of loading a base model: each in a process of its own, by `in_new_process`.
+"""Memory of one trial, each in a process of its own, by `in_new_process`.
 
 What a process maps of a store or of weights is shared and not counted.
 """
 
-import dataclasses
 import multiprocessing
 import threading
 from collections.abc import Callable, Iterator
@@ -14,11 +13,9 @@ from pathlib import Path
 import torch
 
 import adalayers.tuning.trainable  # noqa: F401  (a worker has it loaded)
-from adalayers.backbones import loading, sources
 from adalayers.backbones.sources import BackboneSource
 from adalayers.config import TrialConfig
 from adalayers.features.features import Features, LiveFeatures
-from adalayers.states import ComputeType
 from tests.benchmarks.made import BATCH, Sizes, base, cola_lengths, encoded, trial_data
 from tests.benchmarks.training import CONFIG, epoch_of, store
 from tests.benchmarks.training import methods as all_methods
@@ -68,16 +65,6 @@ def training_mb(source: BackboneSource, features: Features, config: TrialConfig 
     return most[0]
 
 
-def loading_over_weights(source: BackboneSource, dtype: ComputeType) -> float:
-    """Return the most private memory while a base model is loaded, over the size of its weights in `dtype`."""
-    loading.load(sources.resolve("minilm"))  # what loading imports is no part of it
-    before = anonymous_mb()
-    with most_anonymous_mb() as most:
-        loaded = loading.load(dataclasses.replace(source, dtype=dtype))
-    size = sum(weights.numel() * weights.element_size() for weights in loaded.parameters()) / 1e6
-    return (most[0] - before) / size
-
-
 def resident(root: Path, sizes: Sizes) -> dict[str, float]:
     """Return the memory of a trial over stored and over live features, on the large backbone."""
     source, lengths = base("roberta_large", root, sizes), cola_lengths(sizes.sample)
@@ -94,13 +81,4 @@ def methods(root: Path, sizes: Sizes) -> dict[str, float]:
     return {
         f"memory_mb_{name}": in_new_process(training_mb, source, features, config)
         for name, config in list(all_methods().items())[: sizes.levels]
-    }
-
-
-def of_loading(root: Path, sizes: Sizes) -> dict[str, float]:
-    """Return `loading_over_weights` of the large backbone in both types of numbers."""
-    source = base("roberta_large", root, sizes)
-    return {
-        f"loading_over_weights_{dtype}": in_new_process(loading_over_weights, source, dtype)
-        for dtype in ("bfloat16", "float32")[: sizes.levels]
     }

@@ -51,9 +51,8 @@ def test_points_stand_at_their_levels_series_apart_and_hollow_without_interval(a
 @pytest.mark.parametrize("low", [1.0, 0.0])
 def test_numbers_lie_to_scale_and_no_marker_is_cut(axes, low):
     plots.points(frame(x=[low, 8.0], mean=[1.0, 2.0]), axes, scale="log")
-    places = (
-        [(1.0, 1.0), (8.0, 2.0)] if low else [(0.0, 1.0), (1.0, 2.0)]
-    )  # 0 cannot be logarithmic: side by side
+    # 0 cannot be logarithmic: side by side
+    places = [(1.0, 1.0), (8.0, 2.0)] if low else [(0.0, 1.0), (1.0, 2.0)]
     assert axes.get_xscale() == ("log" if low else "linear")
     assert sorted(drawn(axes)) == [pytest.approx(point) for point in places]
     FigureCanvasAgg(axes.figure).draw()

@@ -44,7 +44,7 @@ class Base:
 
     def task(self, head="sequence", seed=0, config=None, **changes):
         """Return trained parts for this base model."""
-        shape = Shape(head, 3, self.source.streams_read, self.source.width, self.source.family)
+        shape = Shape(head, 3, self.source.streams, self.source.width, self.source.family)
         config = config or LayerMixConfig(k=8, heads=2, feedforward=16, **changes)
         return FusionModel(config, shape, seed=seed).eval()
 

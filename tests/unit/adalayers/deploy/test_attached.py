@@ -142,8 +142,31 @@ def test_beams_and_foreign_caches_are_no_sequence_to_answer_of(base_of):
         for attached in (first, second):
             with pytest.raises(BadInput, match="beam search"):
                 attached.outputs()
+        former, _ = (run(base, use_cache=True).past_key_values for _ in range(2))
+        with torch.no_grad():
+            base.model(input_ids=base.ids[:, :1], past_key_values=former)
+            with pytest.raises(BadInput, match="of 9 tokens, of which others were read last"):
+                first.outputs()
+            run(base, use_cache=True).past_key_values.batch_select_indices(torch.tensor([2, 0, 1]))
+            with pytest.raises(BadInput, match="changed places"):
+                first.outputs()
         run(base)
         assert first.output("text").shape == (3, 3)
+
+
+@pytest.mark.parametrize("family", ["bart", "t5"])
+@pytest.mark.parametrize("side", [0, 1], ids=["left", "right"])
+def test_padding_that_counts_as_tokens_is_refused(family, side, base_of):
+    base = base_of(family)
+    task = base.task(config=LayerMixConfig(k=8, heads=2, stream="decoder"))
+    ids, mask = (value if side else value.flip(1) for value in (base.ids, base.mask))
+    ids = ids.roll(1, 1).index_fill(1, torch.tensor(0), base.model.config.decoder_start_token_id)
+    with adalayers.attach(base.model, task=task) as attached, torch.no_grad():
+        base.model(ids, attention_mask=mask, decoder_input_ids=ids, decoder_attention_mask=mask)
+        assert attached.output("task").shape == (3, 3)
+        base.model(ids, attention_mask=mask, decoder_input_ids=ids)
+        with pytest.raises(BadInput, match="decoder_attention_mask"):
+            attached.outputs()
 
 
 def test_heads_read_a_few_sequences_at_a_time(base_of, monkeypatch):
