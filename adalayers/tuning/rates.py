@@ -59,7 +59,7 @@ class RateTrials:
             if arm.name in self._kept:
                 continue
             for trial_id, config in tried.items():
-                if not record.finished(trial_id):
+                if not record.finished(trial_id) and trial_id not in self._to_run:
                     self._to_run[trial_id] = TrialJob(
                         trial_id=trial_id,
                         stage="search",
