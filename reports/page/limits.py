@@ -23,6 +23,7 @@ from reports.evidence.evidence import Evidence, once
 from reports.evidence.planning import chance, resolution
 from reports.page.finding import finding, majority, under_trained
 from reports.reading import space
+from reports.reading.factors import column
 from reports.reading.frames import numbers, texts
 from reports.render import markdown
 from reports.tables import arms as tables
@@ -171,11 +172,13 @@ def parameters(evidence: Evidence) -> Rows | None:
 
 
 def rate(evidence: Evidence) -> Rows | None:
-    """One learning rate for all arms, that nothing tuned."""
-    request = evidence.request
+    """One learning rate for all arms, that nothing tuned, but for those whose rate a search chose."""
+    request, rows = evidence.request, tables.confirmed(evidence.trials)
     if len(evidence.rates) or request.rate is None or len(request.arms) < 2:
         return None
-    return {"lr": request.rate, "set": "lr" in request.set}
+    rates = numbers(rows, column("lr"))
+    searched = rows.loc[rates.notna() & (rates != request.rate), "arm"]
+    return {"set": "lr" in request.set, "searched": _arms(searched, evidence)}
 
 
 def own_rates(evidence: Evidence) -> Rows | None:

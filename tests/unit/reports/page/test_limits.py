@@ -47,15 +47,20 @@ def dataset(**changed: object) -> Callable[[MadeUp], object]:
 
 
 CUT = {"train": {"examples": 385}, "test": {"examples": 10}}
-MACHINES = ({}, {"machine": "H100"}, {"confirmed": 0, "machine": "other"})
 FAULTS: list[tuple[str, str, object, Callable[[MadeUp], object]]] = [
     ("code", "dirty", True, runs({"dirty": True})),
     ("code", "commits", 2, runs({"commit": "a"}, {"commit": "b"})),
-    ("code", "machines", ["H100", "cpu"], runs(*MACHINES)),
+    (
+        "code",
+        "machines",
+        ["H100", "cpu"],
+        runs({}, {"machine": "H100"}, {"confirmed": 0, "machine": "other"}),
+    ),
     ("without_result", "lost", {"failed": 0, "diverged": 25}, of_arm(CORE[2], status="diverged")),
     ("parameters", "high_arm", "α = 8, λ = 0", of_arm(CORE[3], parameters=400_000)),
     ("truncated", "shares", {"train": 385 / 7695}, dataset(truncated=CUT)),
     ("shared", "n", 16, dataset(shared={"test": 16})),
+    ("rate", "searched", ["α = 8, λ = 0"], of_arm(CORE[3], **{"config/lr": 1.0})),
     ("taken", "sources", [("another", 25)], of_arm("last", taken_from="another")),
     ("late", "arms", ["α = 8, λ = 0.01"], of_arm(CORE[5], **{"config/epochs": 9, "best_epoch": 9})),
 ]
