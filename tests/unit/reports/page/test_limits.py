@@ -50,12 +50,7 @@ CUT = {"train": {"examples": 385}, "test": {"examples": 10}}
 FAULTS: list[tuple[str, str, object, Callable[[MadeUp], object]]] = [
     ("code", "dirty", True, runs({"dirty": True})),
     ("code", "commits", 2, runs({"commit": "a"}, {"commit": "b"})),
-    (
-        "code",
-        "machines",
-        ["H100", "cpu"],
-        runs({}, {"machine": "H100"}, {"confirmed": 0, "machine": "other"}),
-    ),
+    ("code", "machines", ["GPU", "cpu"], runs({}, {"machine": "GPU"}, {"confirmed": 0, "machine": "a"})),
     ("without_result", "lost", {"failed": 0, "diverged": 25}, of_arm(CORE[2], status="diverged")),
     ("parameters", "high_arm", "α = 8, λ = 0", of_arm(CORE[3], parameters=400_000)),
     ("truncated", "shares", {"train": 385 / 7695}, dataset(truncated=CUT)),
