@@ -8,7 +8,7 @@ Fixed       mix_lr at 1e-3, for it is one axis with alpha; all else at the scrip
 Metric      the dataset's selection metric, or --metric; chosen on validation, published on test
 Budget      one factor at a time at each number of examples: every arm x --seeds, a fresh draw of examples per seed
 Command     python studies/small_data.py --backbone minilm --dataset cola
-Result      none that decides yet (six epochs on 31 to 2,000 sentences: docs/results/README.md)
+Result      none that counts yet: six epochs, at which most trials still gained, are told in docs/results/README.md
 
 The model:
     Hidden states of a frozen backbone are projected and added up with the weights p̃ = softmax(α p), p learned; λ
