@@ -42,10 +42,11 @@ def list_or_remove(
             show(_described(folder, found[folder]))
         show(f"{len(found)} stores, {size(sum(found.values()))}, in {root}")
         return
-    chosen = [folder for folder in found if any(fnmatch.fnmatchcase(folder.name, name) for name in names)]
-    for name in names:
-        if not fnmatch.filter([folder.name for folder in found], name):
+    matching = {name: [each for each in found if fnmatch.fnmatchcase(each.name, name)] for name in names}
+    for name, folders in matching.items():
+        if not folders:
             raise unknown("store", name, [folder.name for folder in found])
+    chosen = [folder for folder in found if any(folder in folders for folders in matching.values())]
     left = [folder for folder in found if folder not in chosen]
     while keep_gb is not None and sum(found[folder] for folder in left) > keep_gb * 1e9:
         chosen.append(left.pop())

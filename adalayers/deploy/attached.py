@@ -213,13 +213,14 @@ class Attached:
         self._ids.append(arguments.get("input_ids"))
 
     def _watch(self, output: Any) -> None:
-        """Know the pass's cache again, and where its sequences change places, for what was read keeps the old order."""
+        """Remember the pass's cache. Once its sequences change places, what was read in the old order is forgotten."""
         parts = output if isinstance(output, tuple) else output.values()
         cache: Any = next((part for part in parts if hasattr(part, "get_seq_length")), None)
         if cache is not None and self._cache() is not cache:
             self._cache = weakref.ref(cache)
-            for name in filter(functools.partial(hasattr, cache), _MOVES):
-                setattr(cache, name, functools.partial(self._moved, getattr(cache, name)))
+            for name in _MOVES:
+                if hasattr(cache, name):
+                    setattr(cache, name, functools.partial(self._moved, getattr(cache, name)))
 
     def _moved(self, move: Callable[..., Any], *given: Any, **named: Any) -> Any:
         self._forget("its sequences changed places (beam search)")

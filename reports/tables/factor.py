@@ -48,7 +48,6 @@ def over_factor(arms: pd.DataFrame, trials: pd.DataFrame, request: RequestRecord
 
 def _unfixed(labels: list[str]) -> list[str]:
     """Return labels such as "k=64 dropout=0.1" without the settings that all of them have."""
-    fixed = {
-        part for part in labels[0].split() if "=" in part and all(part in label.split() for label in labels)
-    }
+    shared = set.intersection(*(set(label.split()) for label in labels))
+    fixed = {part for part in shared if "=" in part}
     return [" ".join(part for part in label.split() if part not in fixed) or label for label in labels]
