@@ -194,13 +194,13 @@ class Setting:
         """Numbers of the hidden states that are read."""
         return [state.number for state in self.base.states(self.shape)]
 
-    def sizes(self, shares: Sequence[float], least: int = 16) -> list[int]:
-        """Return numbers of training examples, the most first: shares of the pool, none of them below `least`.
+    def sizes(self, shares: Sequence[float]) -> list[int]:
+        """Return numbers of training examples, the most first: shares of the pool, none of them below 16.
 
         A number that the user fixed is the only one.
         """
         pool = self.train_examples
-        of_pool = {min(pool, max(least, round(share * pool))) for share in shares}
+        of_pool = {min(pool, max(16, round(share * pool))) for share in shares}
         return self.levels("train_examples", sorted(of_pool, reverse=True))
 
     def for_equal_steps(self, train_examples: int) -> Settings:
@@ -575,7 +575,9 @@ def _searches(study: Study, space: Space, setting: Setting) -> list[PlannedSearc
             continue
         searched, notes = _searched(tuning.space or space, setting, config)
         as_it_is = [config.resolved(setting.shape)] if tuning.name else []
-        points = (*as_it_is, *tuning.required, *study.design.first(setting))
+        required = [_within(point, searched) for point in tuning.required]
+        different = [point for i, point in enumerate(required) if point and point not in required[:i]]
+        points = [*as_it_is, *required, *study.design.first(setting)]
         first = list(filter(None, (_within(point, searched) for point in points)))
         tuned = tuning.name if study.design.tuned_only else f"{tuning.name}{TUNED}"
         searches.append(
@@ -584,7 +586,7 @@ def _searches(study: Study, space: Space, setting: Setting) -> list[PlannedSearc
                 searched,
                 first,
                 name=tuning.name,
-                min_trials=sum(point in first for point in tuning.required),
+                min_trials=len(different),
                 becomes=tuned if tuning.name else SEARCH_BEST,
                 role="tuned" if tuning.name else "best",
                 notes=notes,

@@ -240,9 +240,10 @@ def noise(
         frame, scores, arm, seed, cases, smallest_effect: As of `decide`.
 
     Returns:
-        A row per case and score: arms, seeds (the fewest of an arm), comparisons (each arm with a control), sd (of one
-        score, once its arm and seed are known where arms share seeds, else its arm alone), finds (the difference that
-        so many seeds find, from 6 on), seeds_needed (for the smallest effect; missing: over 100).
+        A row per case and score: arms, seeds (the fewest of an arm), comparisons (each arm with a control, of all
+        cases, which are judged together), sd (of one score, once its arm and seed are known where arms share seeds,
+        else its arm alone), finds (the difference that so many seeds find, from 6 on), seeds_needed (for the smallest
+        effect; missing: over 100).
 
     Raises:
         BadInput: As of `decide`.
@@ -250,10 +251,11 @@ def noise(
     if smallest_effect is not None:
         require_within("a smallest effect", smallest_effect, {"above": 0})
     runs, rows = _runs(frame, arm, seed, scores, cases), list[dict[str, Any]]()
+    comparisons = max(1, runs["arm"].nunique() - 1) * runs["case"].nunique()
     for case, of_case in runs.groupby("case", sort=False):
         for score in scores:
             values = of_case.pivot(index="seed", columns="arm", values=score).dropna(axis=1, how="all")
-            seeds, comparisons = min(values.count(), default=0), max(1, len(values.columns) - 1)
+            seeds = min(values.count(), default=0)
             sd = planning.spread(values, {}) or math.sqrt(values.var().mean())
             difference, level = math.sqrt(2) * sd, PLANNED / comparisons
             rows.append(

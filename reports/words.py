@@ -80,7 +80,6 @@ LABELS = {
     "mix_lr": AxisLabel("learning rate of the mix weights", "per step"),
     "lr": AxisLabel("learning rate", "per step"),
     "mix/entropy": AxisLabel("entropy of the mix weights p̃", "nats"),
-    "mix/live_layers": AxisLabel("live layers", "count"),
     "mix/weight": AxisLabel("mix weight p̃", "share of 1"),
     "layer": AxisLabel("layer", "hidden state"),
     "training": AxisLabel("operations of training", "computed"),

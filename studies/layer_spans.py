@@ -43,7 +43,7 @@ def arms(setting: Setting) -> tuple[list[Arm], list[str]]:
 
 def variants(setting: Setting) -> list[Variant]:
     """Return every span of neighbouring layers, the rest renormalised and as it is (a mix of none is left out)."""
-    layers = setting.layers
+    layers = [*dict.fromkeys(setting.layers)]  # those of an encoder and of a decoder go by the same numbers
     ends = itertools.combinations(range(len(layers) + 1), 2)
     return [
         Variant(without=tuple(layers[first:end]), renormalise=renormalise)

@@ -145,6 +145,8 @@ def tunings(setting: Setting) -> list[Tuning]:
 def comparisons(arms: Sequence[PlannedArm], factors: Sequence[str], control: str) -> list[Comparison]:
     """Return each method against the layer mix; then those up to the selected layer against as many top layers."""
     names = {alias: arm.name for arm in arms for alias in (arm.name, *arm.aliases)}
+    # What searches of earlier runs found best stands behind the others, and gives way.
+    names |= {method: arm.name for arm in reversed(arms) for method in arm.tunes}
     pairs = [(arm.name, control) for arm in arms] if control in names else []
     for method in ("fine-tuning", "adapters"):
         pairs.append((f"{method}, {SELECTED}", f"{method}, {TOP}"))

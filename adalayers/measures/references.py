@@ -42,7 +42,11 @@ def add_references(folder: Folder, task: Task, data: TrialData, wanted: Sequence
         data: The same examples with their hidden states.
         wanted: Names of `REFERENCES`; those that the task has none of are left out. Without any the page has no row.
     """
-    key = {"data": data.provenance.splits, "backbone": data.provenance.backbone.fingerprint}
+    key = {
+        "data": data.provenance.splits,
+        "backbone": data.provenance.backbone.fingerprint,
+        **({"words": "last-token"} if _last(data).causal else {}),
+    }
     there = read_references(folder, key)
     rows = {name: (there or {}).get(name) or _scores(name, task, data) for name in wanted}
     if rows != there:
@@ -123,10 +127,19 @@ def _tf_idf(task: Task, data: TrialData) -> Predicted | None:
     return _linear(task, read, task.gold("train").labels[chosen])
 
 
-def _linear_probe(task: Task, data: TrialData) -> Predicted | None:
-    """Return what a linear model on the last hidden state says: of a text's mean, or of each word's token."""
+def _last(data: TrialData) -> State:
+    """Return the last hidden state, of a decoder where there are two streams."""
     stream = data.shape.streams[-1]
-    last = State(stream.name, stream.layers)
+    return State(stream.name, stream.layers)
+
+
+def _linear_probe(task: Task, data: TrialData) -> Predicted | None:
+    """Return what a linear model on the last hidden state says: of a text's mean, or of each word's token.
+
+    That is the first of a word, and where states are causal the last, as arms have it by default.
+    """
+    last = _last(data)
+    data = data.at_words("last-token" if last.causal else "first-token")
     if isinstance(data.splits["train"].features, LiveFeatures):
         return None  # passes of the base model are not for rows of scale
     share = min(1.0, MOST_ITEMS / len(task.gold("train").labels))

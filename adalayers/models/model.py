@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
-from contextlib import AbstractContextManager
+from contextlib import AbstractContextManager, nullcontext
 from typing import Any
 
 from jaxtyping import Float
@@ -118,9 +118,9 @@ class FusionModel(nn.Module):
         return trainable - self.fusion.unused_parameters()
 
     def as_variant(self, variant: Variant) -> AbstractContextManager[None] | None:
-        """Return a context in which the model answers as `variant` says; None where that is the model itself, or none.
+        """Return a context in which the model answers as `variant` says; None where no layer is left or taken away.
 
-        A cutoff applies to fusions that tell their weights.
+        A cutoff applies to fusions that tell their weights; one that cuts none of them leaves the model as it is.
         """
         weights = self.fusion.diagnostics()
         dropped = [
@@ -129,6 +129,9 @@ class FusionModel(nn.Module):
             if state.number in variant.without
             or (variant.cutoff is not None and weights.get(f"mix/weight_{state.name}", 1.0) <= variant.cutoff)
         ]
+        cuts = variant.cutoff is not None and any(name.startswith("mix/weight_") for name in weights)
+        if cuts and not dropped:
+            return nullcontext()
         if not dropped or len(dropped) == len(self.fusion.states):
             return None
         return self.fusion.without(dropped, renormalise=variant.renormalise)

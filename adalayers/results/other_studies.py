@@ -90,10 +90,6 @@ class OtherStudies:
                 _pass_over(other.folder, f"{_source(first.folder)} has other scores of trial {trial_id}")
             else:
                 self._trained[trial_id] = next((own for own in (first, *others) if own.has_model), first)
-        # `best/` holds the best model: where it would be that of a trial whose model is gone, that one is trained.
-        scores = [(-(trial.row.score(wanted.metric) or 0.0), key) for key, trial in self._trained.items()]
-        if scores and not self._trained[best := min(scores)[1]].has_model:
-            del self._trained[best]
 
     def _of_study(self, folder: Folder, own_study: str) -> Iterator[_Trained]:
         """Yield the trials of a study that can be taken."""
@@ -147,16 +143,21 @@ class OtherStudies:
         """Ids of the trials that can be taken."""
         return self._trained.keys()
 
-    def take(self, trial_id: str, work: Folder) -> bool:
+    def take(self, trial_id: str, work: Folder, best: float | None = None) -> bool:
         """Leave in `work` what the trial left where it was trained, as its worker would; return whether it is there.
 
         Args:
             trial_id: The trial.
             work: The folder where the study's own trial would leave it.
+            best: The study's best score so far: `best/` holds that trial's model, so that one which is not below it
+                is taken with its model alone.
         """
         trained = self._trained.pop(trial_id, None)
         # That study may be running, and have another best by now.
         if trained is None or (trained.has_model and _model_of(trained.folder) != trial_id):
+            return False
+        score = trained.row.score(self._wanted.metric)
+        if not trained.has_model and (best is None or score is None or score >= best):
             return False
         left = functools.partial(self._rows, trained.folder, trial_id)
         work.write_parquet(files.PREDICTIONS, left(files.PREDICTIONS).drop(columns="trial_id"))

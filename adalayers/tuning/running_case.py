@@ -89,7 +89,9 @@ class RunningCase:
 
     def _take(self, job: TrialJob) -> bool:
         """Take a trial from another study that has trained it; return whether there is one."""
-        if not self._elsewhere.take(job.trial_id, self.record.work(job.trial_id)):
+        best = self.record.best()
+        score = None if best is None else self.record.score(best)
+        if not self._elsewhere.take(job.trial_id, self.record.work(job.trial_id), score):
             return False
         self.record.begin(self.agenda.row(job))
         row = self.record.end(job.trial_id)

@@ -203,6 +203,8 @@ class Search:
                     "order."
                 )
             points = [points[i] for i in order]
+            first = [point.items() for point in self.planned.first]
+            points.sort(key=lambda point: not any(items <= point.items() for items in first))
         else:
             points = [point for point in self.planned.first if point]
         known = self._seen | self._record.rows.keys()

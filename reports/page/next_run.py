@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 from typing import Literal
 
 from adalayers.comparisons import FIRST, IMPORTANCES_NAMED_FROM
+from adalayers.results.interim_analyses import next_analysis
 from reports.evidence.claims import Claim
 from reports.evidence.evidence import Evidence
 from reports.evidence.planning import MOST_SEEDS, seeds_for, spread
@@ -113,19 +114,25 @@ def _minutes(evidence: Evidence, seeds: int, *, new: bool = False) -> float | No
 
 
 def _seeds(claims: list[Claim], evidence: Evidence) -> tuple[int | None, int]:
-    """Return the seeds that most of what is open needs, and how much that is; None: over `MOST_SEEDS`."""
+    """Return the seeds that most of what is open needs, and how much that is; None: over `MOST_SEEDS`.
+
+    At the error of the look that they lead to: beyond those planned it is less than that of the looks so far.
+    """
     planned, effect = evidence.request.seeds, evidence.request.smallest_effect
     sd_of_scores = spread(evidence.scores, evidence.answers)
-    if sd_of_scores is None or not effect:
+    analyses = evidence.analyses
+    coming = next_analysis(analyses, MOST_SEEDS, until_decided=True, error=evidence.error)
+    if sd_of_scores is None or not effect or coming is None:
         return max(10, 2 * planned), len(claims)
-    needed = []
+    needed, share = [], coming.level / analyses[-1].level if analyses else 1.0
     for claim in claims:
         if claim.level and sd_of_scores:
             # By its own spread where enough seeds know it; the differences seen play no part: computing from them
             # would promise whatever chance happened to show.
             own = claim.sd if claim.n >= OWN_SPREAD_FROM else None
             sd = own or sd_of_scores * math.hypot(*claim.weights.values())
-            needed.append(seeds_for(effect, sd, claim.level, evidence.example_variances.get(claim.key, 0.0)))
+            variance = evidence.example_variances.get(claim.key, 0.0)
+            needed.append(seeds_for(effect, sd, share * claim.level, variance))
     within = [seeds for seeds in needed if seeds is not None]
     return (max(*within, planned + 3), len(within)) if within else (None, 0)
 

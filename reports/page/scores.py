@@ -113,10 +113,9 @@ def _grid(evidence: Evidence) -> Mapping[str, Any]:
     for row in records(cells):
         at = {factor.name: row[column(factor.name)] for factor in down}
         known = next(arm for arm in request.arms if arm.name == row["arm"])
-        if across.condition and known.label:
-            name = names.arm(known.label, request)
-        else:
-            name = ", ".join(names.setting(factor, level(value), request) for factor, value in at.items())
+        label = [names.arm(known.label, request)] if across.condition and known.label else []
+        told = [factor.name for factor in down if factor.condition or not label]
+        name = ", ".join([*label, *(names.setting(each, level(at[each]), request) for each in told)])
         by_row.setdefault(name, {})[level(row[column(across.name)])] = row
     entropies = cells["entropy"].dropna()
     varied = len(entropies) > 1 and float(entropies.max() - entropies.min()) > ALIKE

@@ -48,6 +48,7 @@ def setup(evidence: Evidence) -> Mapping[str, Any]:
         else "",
         "tested": evidence.split == "test",
         "shared": {name: names.level(value) for name, value in shared.items() if name in SHARED},
+        "of_some": [name for name in SHARED if len({name in arm.config for arm in request.arms}) > 1],
         "mix_lr": names.level(base["mix_lr"]) if base.get("mix_lr") else "",
         "mix_lr_varies": "mix_lr" not in shared,
         "never_stops": shared.get("patience", 0) >= shared.get("epochs", math.inf),

@@ -11,6 +11,7 @@ from scipy import stats
 import adalayers
 from adalayers.__main__ import main
 from adalayers.errors import BadInput
+from reports.decide import noise
 
 PUBLISHED = Path("docs/results/ablation/minilm-conll2003-whole")
 EFFECTS = {"base": 0.0, "good": 0.03, "same": 0.0, "bad": -0.03, "open": 0.0}
@@ -149,3 +150,6 @@ def test_noise_is_the_spread_and_the_seeds_that_find_the_smallest_effect(ran):
     power = [stats.nct.sf(stats.t.isf(0.02, n - 1), n - 1, effect / sd * n**0.5) for n, effect in effects]
     assert power[0] < 0.9 <= power[1]
     assert power[2] == pytest.approx(0.9, abs=0.01)
+    cases = pd.concat([frame.assign(case=case) for case in ("cola", "sst2", "rte")])
+    judged = adalayers.decide(cases, control="base", cases=["case"])
+    assert [*noise(cases, cases=["case"])["comparisons"]] == [*judged["comparisons"]] == [3, 3, 3]

@@ -44,9 +44,11 @@ MORE: dict[str, dict[str, dict[str, Any]]] = {
         "fixed": {"shape": WORDS, "fusion": "dwatt", "train_examples": 64},
         "two classes of words": {"shape": dataclasses.replace(WORDS, n_outputs=2)},
     },
+    "layer_spans": {"both": {"shape": BART, "stream": "both"}},
     "methods": {
         "some": {"shape": TEXTS, "own": {"methods": "layer-graph tokens-first-gate-at-own-width layer"}},
         "one": {"shape": TEXTS, "own": {"methods": "concat-as-published"}},
+        "at a rate": {"shape": TEXTS, "own": {"methods": "single-layer"}, "lr": 1e-3},
     },
     "published": {
         "imdb": {"shape": TEXTS, "dataset": "imdb", "epochs": 200},

@@ -3,6 +3,7 @@
 import pytest
 
 from adalayers.command.flags import parse
+from adalayers.comparisons import PlannedArm
 from adalayers.errors import BadInput
 from studies import few_shot, methods, single_layer
 from tests.helpers.planning import planned, setting_of
@@ -23,6 +24,15 @@ def test_what_a_study_cannot_set_is_named():
         parse(few_shot.STUDY, ["--protocol", "all"])
     with pytest.raises(BadInput, match=r"unknown method 'concat-matchd'; .*'concat-matched'"):
         planned(methods.STUDY, setting_of(methods.STUDY, TEXTS, own={"methods": "concat-matchd"}))
+
+
+def test_methods_compare_what_the_last_searches_found():
+    """The best of an earlier search keeps the plain name, and stands behind the others."""
+    top, selected = "fine-tuning, of as many top layers", "fine-tuning, up to the selected layer"
+    now = [("layer mix", "layer mix"), (top, top), (f"{selected}-12", selected)]
+    arms = [PlannedArm(name, "tuned", tunes=(method,)) for name, method in [*now, (selected, selected)]]
+    pairs = [planned.names[:2] for planned in methods.comparisons(arms, (), "layer mix")]
+    assert pairs == [(top, "layer mix"), (f"{selected}-12", "layer mix"), (f"{selected}-12", top)]
 
 
 def test_the_protocol_of_few_shots_reaches_the_arms():

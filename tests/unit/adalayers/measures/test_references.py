@@ -14,6 +14,7 @@ from adalayers.measures import references
 from adalayers.measures.references import REFERENCES, add_references
 from adalayers.request import DataRequest
 from adalayers.results.measures import Measured, measured, read_references, write_measures
+from adalayers.states import State, Stream
 from adalayers.storage.folder import Folder
 from tests.helpers.made_data import made_data
 
@@ -62,6 +63,22 @@ def test_the_probe_reads_the_last_state_with_the_strength_that_is_best_on_valida
         task = SimpleNamespace(**about, splits=data.splits, gold=gold.__getitem__)
         scores = rows(tmp_path / str(informative), (task, data), ("linear-probe",))
         assert (scores["linear-probe"][score] > 0.8) == (informative == 3)
+
+
+def test_the_probe_of_a_decoder_reads_the_last_token_of_a_word(monkeypatch):
+    data, read = made_data("token"), set()
+
+    def vectors(split, state):
+        read.add((state, split.last_tokens))
+        return np.ones((2, 1)), np.arange(2)
+
+    monkeypatch.setattr(references, "_vectors", vectors)
+    monkeypatch.setattr(references, "_linear", lambda *given: None)
+    task = SimpleNamespace(splits=data.splits, gold=lambda role: data.gold(data.splits[role]))
+    for stream in (data.shape.streams, (Stream("decoder", 3),)):
+        shape = dataclasses.replace(data.shape, streams=stream)
+        references._linear_probe(task, dataclasses.replace(data, shape=shape))
+    assert read == {(State("encoder", 3), False), (State("decoder", 3), True)}
 
 
 def test_of_words_there_is_each_words_most_frequent_tag(ready, tmp_path):

@@ -111,12 +111,14 @@ def test_the_commit_is_that_of_the_run_that_trained_it(root, first):
 
 def test_the_best_model_must_be_there(root, first):
     """`best/` of the other study is of its second trial: the first is taken where it is not the best of all."""
-    assert set(others(root, ids={FIRST}).ids) == set(), "best/ would be of no trial"
+    work = root.child("work")
+    for best in (None, 0.4, 0.5):
+        assert not others(root).take(FIRST, work, best), "best/ would be of another trial"
+    assert others(root).take(FIRST, work, 0.6)
     elsewhere = others(root)
-    assert set(elsewhere.ids) == {FIRST, SECOND}
     # A study that is still running may find a better one between the look and the taking.
     first.write_json(f"{BEST}/config.json", {"trial_id": THIRD})
-    assert not elsewhere.take(SECOND, root.child("work"))
+    assert not elsewhere.take(SECOND, work)
 
 
 @pytest.mark.parametrize(

@@ -230,12 +230,13 @@ def test_an_evaluation_may_follow_several_epochs():
 
 
 def test_variants_are_scored_on_validation_and_not_on_test():
-    variants = [Variant(without=(2,)), Variant(without=(1, 3))]
+    variants = [Variant(without=(2,)), Variant(without=(1, 3)), Variant(cutoff=1e-9)]
     settings = config(epochs=8, patience=8, alpha=8.0)
     outcome = train(settings, made_data(), seed=0, test=True, variants=variants)
     assert set(outcome.evaluations["split"]) == {"val"}
-    without, alone = outcome.evaluations["value"]
+    without, alone, uncut = outcome.evaluations["value"]
     assert without < 0.7 < alone, "what is learned lies in layer 2"
+    assert uncut == outcome.row["val/accuracy"], "no weight is as small: means are of all seeds, cut or not"
 
 
 def test_a_trial_trains_on_its_own_draw_of_the_pool():

@@ -218,6 +218,10 @@ def test_a_small_grid_ends_and_a_large_one_is_said_to_be_partial(folder, tmp_pat
     assert agenda(folder, search="grid", trials=20).remaining() == 0, "nothing is left to begin a run for"
     part = agenda(Folder(tmp_path / "part"), search="grid", trials=3)
     assert any("8 points; a part of 3" in note for note in part.notes)
+    plan_ = made_plan()
+    plan_ = replace(plan_, searches=[replace(plan_.searches[0], first=[{"alpha": 8.0}])])
+    part = agenda(Folder(tmp_path / "first"), plan=plan_, search="grid", trials=4)
+    assert {job.config.alpha for job in searched(run(part))} == {8.0}
     fixed = made_plan(alpha=1.0, entropy_weight=0.0, lr=1e-3)
     assert len(searched(run(agenda(Folder(tmp_path / "fixed"), plan=fixed, trials=4)))) == 1
 

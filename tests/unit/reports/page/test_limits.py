@@ -9,9 +9,13 @@ import pandas as pd
 import pytest
 from scipy import stats
 
+from adalayers.results.interim_analyses import EXTENSIONS
 from adalayers.results.study_file import Run
+from reports.evidence import planning
 from reports.page.finding import finding
 from reports.page.limits import RULES, limits
+from reports.page.next_run import next_run
+from reports.page.setup import setup
 from reports.render import environment
 from tests.helpers.made_up import CONTROL, CORE, MadeUp
 from tests.helpers.pages import evidence_of
@@ -79,6 +83,21 @@ def test_the_power_of_few_seeds_is_that_of_the_studys_own_analyses(tmp_path):
     power = stats.nct.sf(critical, 5, math.sqrt(6)) + stats.nct.cdf(-critical, 5, math.sqrt(6))
     (told,) = (rows for name, rows in limits(evidence) if name == "power")
     assert told["chance"] == pytest.approx(power, abs=0.02)
+
+
+def test_seeds_are_planned_at_the_error_that_the_look_beyond_has(tmp_path):
+    evidence = evidence_of(MadeUp(seeds=6, search=0, evaluations=2, noise=0.012), tmp_path)
+    effect, later = evidence.request.smallest_effect, EXTENSIONS / 2 / evidence.analyses[-1].level
+    open_ = [claim for claim in evidence.planned if not claim.decided]
+    needed = [planning.seeds_for(effect, claim.sd, later * claim.level) for claim in open_]
+    assert next_run(evidence).seeds == max(filter(None, needed))
+
+
+def test_a_setting_that_some_arms_lack_is_not_told_of_all(tmp_path):
+    made = sound()
+    for arm in made.arms[1:]:
+        arm["config"]["k"] = 64
+    assert setup(evidence_of(made, tmp_path))["of_some"] == ["k"]
 
 
 def shifted(made: MadeUp, differences: Iterable[float]) -> None:

@@ -1,26 +1,33 @@
 """The page, the claims file and the command, from files alone."""
 
+import itertools
 import json
+import math
 import re
 import shutil
 import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
+from types import SimpleNamespace
 
 import pandas as pd
 import pytest
 
+from adalayers.comparisons import PlannedArm
 from adalayers.errors import BadInput
 from adalayers.results import files as results
 from adalayers.results.measures import write_references
+from adalayers.results.study_file import RequestRecord
 from reports import write_report
 from reports.__main__ import main
 from reports.evidence.claims import FIELDS
 from reports.evidence.evidence import Evidence
+from reports.page.scores import _grid
 from reports.publish import publish
 from reports.reading.load import load
 from reports.render import with_article
+from studies import few_shot
 from tests.helpers.golden import GOLDEN, PAGES, written
 from tests.helpers.made_up import MadeUp
 from tests.helpers.pages import both_pages, page
@@ -187,6 +194,19 @@ def test_a_page_says_what_it_said(tmp_path, name):
 
 
 # What is published: the page with its figures, the claims, and what both are rebuilt from
+
+
+def test_a_grid_over_two_conditions_has_all_its_cells():
+    factors, names = few_shot.STUDY.design.factors, ("fusion", "train_examples", "epochs")
+    at = [*itertools.product(("DWAtt", "concat"), (80, 40), (8, 4))]
+    cells = pd.DataFrame(at, columns=[f"config/{name}" for name in names])
+    cells = cells.assign(mean=range(8), entropy=math.nan)
+    cells["arm"] = [" ".join(map(str, levels)) for levels in at]
+    arms = tuple(PlannedArm(name, label=name.split()[0]) for name in cells["arm"])
+    evidence = {"request": RequestRecord(arms=arms, factors=factors), "grid": cells, "grid_factors": factors}
+    rows = dict(_grid(SimpleNamespace(**evidence, environment=SimpleNamespace(hidden_states=[])))["rows"])
+    assert {*rows} == {f"{method}, {epochs} epochs" for method in ("DWAtt", "concat") for epochs in (8, 4)}
+    assert sorted(cell["mean"] for row in rows.values() for cell in row) == [*range(8)]
 
 
 def test_what_the_page_does_not_read_goes(tmp_path):
