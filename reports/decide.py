@@ -102,7 +102,7 @@ def _runs(
         raise BadInput(
             f"wanted scores by another name than {min(clash)!r}, which runs are told by; rename it"
         )
-    runs = pd.DataFrame({"arm": frame[arm].astype(str), "case": ""})
+    runs = pd.DataFrame({"arm": frame[arm].astype(str).str.strip(), "case": ""})
     told = frame[[*cases]].astype(str)
     for name in cases:
         runs["case"] = (runs["case"] + " " + told[name]).str.strip()
@@ -202,6 +202,7 @@ def gate(found: pd.DataFrame, arm: str) -> int:
 
 def as_texts(found: pd.DataFrame) -> pd.DataFrame:
     """Return claims as a table to read; a case or score that is the same in all rows is left out."""
+    found = found.astype(dict.fromkeys(("difference", "low", "high", "at_most"), float))
     sizes = found[["difference", "low", "high", "n"]].to_numpy()
     texts = found[["case", "metric", "arm", "control"]].set_axis(["case", "score", "arm", "against"], axis=1)
     texts["verdict"] = found["verdict"] + found["why"].map(lambda why: why and f" ({why})")

@@ -13,7 +13,7 @@ import torch
 
 from adalayers.backbones import sources
 from adalayers.command.flags import Flags
-from adalayers.command.identity import check_rows, new_study, opened, smallest_effect
+from adalayers.command.identity import check_plan, check_rows, new_study, opened, smallest_effect
 from adalayers.config import TrialConfig, with_overrides
 from adalayers.data.prepare import Prepared, prepare
 from adalayers.errors import BadInput
@@ -142,6 +142,9 @@ def _case(
         arms, rates = plan.known_arms(flags.study.trials), flags.study.rates
         configs = {arm.name: at_rates(arm.config, rates, prepared.shape) for arm in arms}
         check_rows(folder, prepared, configs)
+        check_plan(
+            folder, before, plan.control, {name for arm in plan.arms for name in (arm.name, *arm.aliases)}
+        )
     effect = smallest_effect(folder, before, request_record.smallest_effect, prepared.task.metric)
     request_record = dataclasses.replace(request_record, smallest_effect=effect)
     return Case(prepared=prepared, plan=plan, folder=folder, request=request_record, before=before)

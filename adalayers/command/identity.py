@@ -9,6 +9,7 @@ from typing import Any
 from adalayers.config import TrialConfig
 from adalayers.data.prepare import Prepared
 from adalayers.errors import BadInput
+from adalayers.escaping import listed
 from adalayers.provenance import Provenance
 from adalayers.results.files import STUDY, TRIALS
 from adalayers.results.study_file import RequestRecord, StudyFile, read_study
@@ -49,6 +50,27 @@ def opened(folder: Folder, request: RequestRecord, provenance: Provenance) -> St
         if there != now and not (there in NOTHING and now in NOTHING):
             raise _another(folder, name, now, there)
     return study
+
+
+def check_plan(folder: Folder, before: StudyFile, control: str, arms: Collection[str]) -> None:
+    """Compare what a study's comparisons are of with what is planned now: what was planned once shares the error.
+
+    Args:
+        folder: The study's.
+        before: The study as it is.
+        control, arms: Names of what is planned now, `arms` with their aliases.
+
+    Raises:
+        BadInput: Where the control is another one, or an arm that has been confirmed is none any more.
+    """
+    found = {arm.name for arm in before.request.arms if arm.role in ("best", "tuned")}
+    confirmed = {arm for run in before.runs.history for arm, seeds in run.seeds.items() if seeds} - found
+    if confirmed and before.request.control not in (control, *found):
+        raise _another(folder, "control", control, before.request.control)
+    if gone := sorted(confirmed - {*arms}):
+        raise BadInput(
+            f"wanted all arms that {folder.uri} has confirmed, the study plans no {listed(gone)} any more; {WAYS_OUT}"
+        )
 
 
 def check_rows(folder: Folder, prepared: Prepared, arms: Mapping[str, Collection[TrialConfig]]) -> None:

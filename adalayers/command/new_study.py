@@ -22,7 +22,7 @@ def new_study(name: str) -> None:
     """
     if not re.fullmatch(r"[a-z][a-z0-9_]*", name):
         raise BadInput(f"wanted a name of small letters, digits and _, got {name!r}; choose another")
-    if name in FOLDERS or importlib.util.find_spec(name) is not None:
+    if name in FOLDERS or any(importlib.util.find_spec(module) for module in (name, f"studies.{name}")):
         raise BadInput(
             f"wanted a name that no module has, Python or a package has a {name!r}; choose another"
         )

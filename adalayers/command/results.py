@@ -6,7 +6,7 @@ from typing import Literal
 
 from adalayers.console.progress import duration, show
 from adalayers.errors import BadInput
-from adalayers.results.files import TRIALS, read_trials
+from adalayers.results.files import HISTORY, TRIALS, read_trials, rows_or_why
 from adalayers.results.frames import StudyResults, find_studies
 from adalayers.results.study_file import StudyFile, read_study
 from adalayers.storage.folder import Folder
@@ -61,10 +61,16 @@ def export(folder: str, form: Literal["latex", "csv", "json"]) -> None:
 
 
 def sync(folder: str, tracking_uri: str | None = None) -> None:
-    """Mirror a results folder to MLflow."""
+    """Mirror a results folder to MLflow. Raises `BadInput` where its trials have no curves: runs are written once."""
     from adalayers.tracking.mirror import default_uri, sync
 
     results = Folder(folder)
+    history, why = rows_or_why(results, HISTORY)
+    if why or (history.empty and results.exists(TRIALS) and "completed" in {*read_trials(results)["status"]}):
+        raise BadInput(
+            f"wanted {HISTORY}, the curves of the trials, in {redacted(results.uri)}, {why or 'it has none'}; restore "
+            "it from a copy"
+        )
     uri = tracking_uri or default_uri(results.parent().parent())
     written = sync(results, uri)
     show(f"{written} trials written to MLflow at {redacted(uri)}; those already there were left as they are")

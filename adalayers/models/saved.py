@@ -92,7 +92,7 @@ def _refused(folder: Folder) -> Iterator[None]:
         why = " ".join(str(error).split())[:300] or type(error).__name__
         raise BadInput(
             f"wanted trained parts in {redacted(folder.uri)}, what is there cannot be loaded ({why}); "
-            "take another copy, or run the study's command again, which writes them again"
+            "take another copy, or run the study's command with --fresh"
         ) from error
 
 

@@ -97,6 +97,14 @@ def measured(folder: Folder, key: Mapping[str, Any] | None = None) -> dict[str, 
         return {}
 
 
+def damaged(folder: Folder) -> str:
+    """Return why the file cannot be read; "" where it can, or there is none."""
+    try:
+        return "" if not folder.exists(MEASURES) or dict(folder.read_json(MEASURES)) else "it is empty"
+    except (ValueError, TypeError) as error:
+        return str(error)
+
+
 def _renamed(row: Mapping[str, Any], old: str, new: str) -> dict[str, Any]:
     return {new if name == old else name: value for name, value in row.items()}
 

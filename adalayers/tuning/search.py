@@ -93,7 +93,7 @@ class Search:
             self._seen.add(row.trial_id)
             values = self._values(row)
             config = self._config(values)
-            if self._identify(config, self.seed) == row.trial_id:
+            if self._identify(config, self.seed) == row.trial_id and self._has(values):
                 self._suggested[row.trial_id] = self._ask(values)
                 return self._job(row.trial_id, config)
         for _ in range(DUPLICATES):
@@ -212,14 +212,25 @@ class Search:
 
     def _replay(self) -> None:
         """Rebuild the Optuna study from the finished rows."""
-        for row in self._rows():
-            if row.finished:
-                self._seen.add(row.trial_id)
-                self._tell(self._ask(self._values(row)), row.trial_id, row.status)
+        finished = [row for row in self._rows() if row.finished]
+        self._seen |= {row.trial_id for row in finished}
+        known = [row for row in finished if self._has(self._values(row))]
+        for row in known:
+            self._tell(self._ask(self._values(row)), row.trial_id, row.status)
+        if outside := len(finished) - len(known):
+            self.notes.append(
+                f"The search{self._named()} goes on without {outside} of its trials, whose values are no choices of "
+                "its space any more."
+            )
+
+    def _has(self, values: Settings) -> bool:
+        """Return whether values are among the choices of the space, of what has choices."""
+        choices = {name: getattr(self.distributions[name], "choices", None) for name in values}
+        return all(own is None or values[name] in own for name, own in choices.items())
 
     def _within(self, params: Settings) -> bool:
         """Return whether the search space holds these values; a point that is tried first may lie outside."""
-        return all(
+        return self._has(params) and all(
             distribution._contains(distribution.to_internal_repr(params[name]))
             for name, distribution in self.distributions.items()
         )

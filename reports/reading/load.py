@@ -13,6 +13,7 @@ import pandas as pd
 from adalayers.comparisons import PlannedArm
 from adalayers.errors import BadInput
 from adalayers.results import files
+from adalayers.results.measures import MEASURES, damaged
 from adalayers.results.rescoring import contradictions
 from adalayers.results.study_file import RequestRecord, StudyFile, read_study
 from adalayers.storage.folder import Folder
@@ -65,6 +66,8 @@ def _load(folder: Folder) -> Loaded:
             problems.append(f"`{name}` is damaged; what depends on it is left out ({why}).")
         elif not folder.exists(name) and (name != files.EVALUATIONS or study.request.variants):
             problems.append(f"`{name}` is missing; what depends on it is left out.")
+    if why := damaged(folder):
+        problems.append(f"`{MEASURES}` is damaged; what depends on it is left out ({why}).")
     history, predictions, evaluations = frames.values()
     completed = (trials["status"] == "completed").any()
     if completed and not study.runs.published and not folder.exists(f"{files.BEST}/model.safetensors"):

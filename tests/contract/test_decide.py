@@ -102,6 +102,13 @@ def test_what_gives_no_verdict_says_why():
     assert {*adalayers.decide(scores(1), control="base")["why"]} == {"1 of 6 pairs"}
 
 
+def test_a_page_of_comparisons_without_an_interval(ran):
+    few = scores(4)[lambda rows: rows["arm"].isin(["base", "good"])]
+    for frame in (few, few.assign(arm=few["arm"] + " ")):
+        ended, page, said = ran(frame, "decide", "--control", "base", "--gate", "good")
+        assert (ended, "not enough evidence (4 of 6 pairs)" in page) == (5, True), said
+
+
 @pytest.mark.parametrize(
     ("change", "how", "message"),
     [

@@ -7,7 +7,8 @@ import pytest
 
 from adalayers.command.cases import asked
 from adalayers.command.flags import parse
-from adalayers.command.identity import check_rows, new_study, opened, smallest_effect
+from adalayers.command.identity import check_plan, check_rows, new_study, opened, smallest_effect
+from adalayers.comparisons import PlannedArm
 from adalayers.data.prepare import prepare
 from adalayers.errors import BadInput
 from adalayers.fusion.layer_mix import LayerMixConfig
@@ -18,6 +19,8 @@ from adalayers.results.study_file import (
     DatasetRecord,
     EnvironmentRecord,
     RequestRecord,
+    Run,
+    RunsRecord,
     StudyFile,
 )
 from adalayers.storage.folder import Folder
@@ -112,6 +115,20 @@ def test_rows_of_what_is_read_now_are_gone_on_with(folder, prepared):
     former = row_of(prepared)
     del former["config/lr"]  # of a time before it could be set
     check(folder, prepared, former)
+
+
+def test_arms_that_were_confirmed_stay_and_so_does_the_control(folder):
+    """Else what is left shares the error among fewer comparisons, now that scores are seen."""
+    roles = {"mix": "core", "last": "last", "search-best": "best", "none": ""}
+    request = RequestRecord(control="mix", arms=tuple(PlannedArm(*each) for each in roles.items()))
+    runs = RunsRecord(history=(Run(seeds={"mix": [1], "last": [1], "search-best": [1], "none": []}),))
+    before = StudyFile(request=request, runs=runs)
+    check_plan(folder, before, "mix", ["mix", "last", "another"])
+    check_plan(folder, StudyFile(request=request), "last", [])  # nothing has been confirmed
+    with pytest.raises(BadInput, match=f"control = last, .* control = mix{WAYS_OUT}"):
+        check_plan(folder, before, "last", ["mix", "last"])
+    with pytest.raises(BadInput, match=f"the study plans no last any more{WAYS_OUT}"):
+        check_plan(folder, before, "mix", ["mix"])
 
 
 @pytest.mark.parametrize(

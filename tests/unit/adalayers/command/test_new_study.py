@@ -36,6 +36,7 @@ def test_a_name_that_would_hide_a_module_or_a_file_and_a_folder_that_takes_none(
     for name, said in (
         ("ray", "wanted a name that no module has, Python or a package has a 'ray'"),
         ("reports", "has a 'reports'"),
+        ("single_layer", "has a 'single_layer'"),  # whose folders it would share
         ("Not-a-name", "small letters"),
         ("linked", "linked_space.py is there"),  # a dangling link is not written through
     ):

@@ -20,6 +20,7 @@ from filelock import Timeout
 from pydantic import TypeAdapter
 
 from adalayers import environ
+from adalayers.command import results
 from adalayers.errors import BadInput
 from adalayers.results.files import write_trials
 from adalayers.results.study_file import StudyFile
@@ -247,6 +248,10 @@ def test_a_folder_that_is_not_whole_is_mirrored_and_one_without_a_study_refused(
         folder.delete(name)
     if history is not None:
         folder.write_bytes("history.parquet", history)
+    with pytest.raises(
+        BadInput, match=r"wanted history\.parquet, the curves of the trials, in .* from a copy"
+    ):
+        results.sync(folder.uri, uri)  # for a run is written once
     assert sync(folder, uri) == 1
     assert runs(uri)[1]["t1"].data.metrics["val/f1"] == 0.75
     with pytest.raises(BadInput, match=r"found no study\.json"):

@@ -226,6 +226,16 @@ def test_a_small_grid_ends_and_a_large_one_is_said_to_be_partial(folder, tmp_pat
     assert len(searched(run(agenda(Folder(tmp_path / "fixed"), plan=fixed, trials=4)))) == 1
 
 
+def test_a_search_whose_space_has_other_choices_now_says_so(folder):
+    run(agenda(folder, trials=4))
+    space = Space({**SPACE.scientific, "entropy_weight": tune.choice([0.5])}, SPACE.nuisance, {})
+    assert len(searched(run(agenda(folder, plan=made_plan(space=space), trials=6)))) == 2
+    (note,) = [
+        note for note in agenda(folder, plan=made_plan(space=space), trials=6).notes if "without" in note
+    ]
+    assert "goes on without 4 of its trials" in note
+
+
 def test_a_grid_keeps_its_values_where_the_first_of_another_cannot_run():
     grid = {"k": [16, 64], "entropy_weight": [0.0, 0.01]}
     space = Space({name: tune.choice(values) for name, values in grid.items()}, {}, grid)

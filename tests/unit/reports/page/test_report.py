@@ -153,12 +153,14 @@ def test_a_damaged_file_of_rows_costs_its_parts_as_a_missing_one_does(tmp_path, 
     MadeUp(**SMALL).write(tmp_path, best=False)
     before, path = claims(tmp_path), tmp_path / name
     path.write_bytes(path.read_bytes()[:-99])
+    (tmp_path / "measures.json").write_text('{"shared": ')
     headings = []
     for what in ("damaged", "missing"):
         assert main([str(tmp_path)]) == 0
         text = (tmp_path / "report.md").read_text() + (tmp_path / "details.md").read_text()
         assert f"`{name}` is {what}; what depends on it is left out" in text
         assert "`best/`, the best model, is missing" in text
+        assert "`measures.json` is damaged; what depends on it is left out (" in text
         headings.append([line for line in text.splitlines() if line.startswith("#")])
         assert claims(tmp_path) == before  # trials.csv is what claims rest on
         path.unlink(missing_ok=True)
