@@ -240,7 +240,8 @@ class TrialConfig(HeadConfig, AdapterConfig, ABC):
         A choice of hidden states has one name: that of the first of `layers`, `with-embeddings` that is the same.
         """
         chosen = chosen_states(self.hidden_states, shape, stream=self.stream)
-        names = ("layers", "with-embeddings", self.hidden_states)
+        embeddings = all(stream.embeddings for stream in chosen_streams(self.stream, shape))
+        names = ("layers", *(["with-embeddings"] if embeddings else []), self.hidden_states)
         name = next(name for name in names if chosen_states(name, shape, stream=self.stream) == chosen)
         values = self.values()
         rates: Settings = {name: rate or self.lr for name, rate in values.items() if name.endswith("_lr")}

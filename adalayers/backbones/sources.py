@@ -305,9 +305,9 @@ def _aliases_of(hub_id: str) -> list[str]:
 
 
 def _copies(requested: BackboneName) -> list[str]:
-    """Return the names that a local copy may have."""
-    last = requested.base.rsplit("/", 1)[-1]
-    return [*_aliases_of(requested.base), last, last.lower()]
+    """Return the names that a local copy may have; one of a revision says so, as nothing in it does."""
+    last, at = requested.base.rsplit("/", 1)[-1], f"@{requested.revision}" if requested.revision else ""
+    return [f"{name}{at}" for name in (*_aliases_of(requested.base), last, last.lower())]
 
 
 def _packaged_minilm() -> Path | None:

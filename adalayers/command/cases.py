@@ -122,7 +122,7 @@ def _case(
     if base.train_examples is not None and base.train_examples >= pool:
         base = dataclasses.replace(base, train_examples=None)  # it is all of them
     setting = Setting(
-        dataset=prepared.task.name,
+        dataset=prepared.task.known_as,
         shape=prepared.shape,
         fixed=flags.study.set,
         base=base,

@@ -103,7 +103,7 @@ class Prepared:
 
         def features(name: str) -> Features:
             if mode == "live":
-                return LiveFeatures(self.source, self.encoded[name])
+                return LiveFeatures(self.source, self.encoded[name], self.request.precision)
             found = stored(
                 cache or default_cache(),
                 self.source,

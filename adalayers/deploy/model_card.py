@@ -22,6 +22,7 @@ from adalayers.results.intervals import LEVEL, MIN_N
 from adalayers.results.study_file import DatasetRecord, from_json, splits_in_words
 from adalayers.storage import hub
 from adalayers.storage.to_json import to_json
+from adalayers.training.cost import USE
 
 _TEMPLATE = str(Path(__file__).with_name("model_card.md.j2"))
 
@@ -50,6 +51,7 @@ class StudySummary:
         arm:              the configuration that it is one seed of; empty for one of the search
         metric:           the score that selected it
         layer_parameters: of a layer of the base model; 0 where nobody counted
+        use:              operations per token that the task adds, in millions; None where nobody counted
         dataset:          its `path` the name of a local copy alone
         commit:           of the code
     """
@@ -63,6 +65,7 @@ class StudySummary:
     dataset: DatasetRecord
     scores: tuple[ScoreSummary, ...]
     commit: str | None = None
+    use: float | None = None
 
 
 def study_of(about: Mapping[str, Any]) -> StudySummary | None:
@@ -117,6 +120,7 @@ def study_summary(folder: str | Path, about: Mapping[str, Any]) -> StudySummary 
         dataset=replace(environment.dataset, path=local.name if local.is_absolute() else ""),
         scores=_scores(results, row),
         commit=environment.git.commit,
+        use=to_json(float(row.get(USE, math.nan))),
     )
 
 

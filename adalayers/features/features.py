@@ -32,7 +32,7 @@ from adalayers.backbones.tokens import Encoded
 from adalayers.console.progress import size
 from adalayers.errors import BadInput, CannotWrite
 from adalayers.features import store
-from adalayers.features.store import PRECISIONS, OutOfRange
+from adalayers.features.store import PRECISIONS, OutOfRange, rounded
 from adalayers.states import Pooling, Precision, State
 from adalayers.storage.to_json import JsonObject
 from adalayers.tensors.ragged import pooled, ragged_index, ragged_rows, to_device, token_batches
@@ -186,11 +186,12 @@ class LiveFeatures:
     """Features computed again by the backbone at every read: no disk, and the price of a forward pass.
 
     Attributes:
+        precision: What numbers are rounded to, as they would be in a store.
         shared: Whether the last pass is kept, so that trials which read one batch after the other pass it once.
     """
 
-    def __init__(self, source: BackboneSource, encoded: Encoded):
-        self.source, self.encoded = source, encoded
+    def __init__(self, source: BackboneSource, encoded: Encoded, precision: str = "float32"):
+        self.source, self.encoded, self.precision = source, encoded, precision
         self.lengths = np.diff(encoded.offsets)
         self.shared = False
         self._last: tuple[bytes, dict[State, Tensor]] = b"", {}
@@ -207,7 +208,7 @@ class LiveFeatures:
         all_states = self._last[1]
         if not self.shared:
             self._last = b"", {}
-        return {state: all_states[state] for state in states}
+        return {state: rounded(all_states[state], self.precision) for state in states}
 
 
 def _unavailable(state: State, available: Sequence[str]) -> BadInput:

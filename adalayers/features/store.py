@@ -78,6 +78,12 @@ def to_stored(values: Tensor, precision: str, name: str) -> np.ndarray:
     return (cast.view(torch.int16) if dtype == torch.bfloat16 else cast).contiguous().cpu().numpy()
 
 
+def rounded(values: Tensor, precision: str) -> Tensor:
+    """Return [tokens, K] rounded as a store would, numbers that do not fit as they are."""
+    cast = values.to(PRECISIONS[precision][0]).to(values.dtype)
+    return torch.where(cast.isfinite(), cast, values)
+
+
 def mapped(folder: Path, state: State, precision: str) -> Tensor:
     """Return a hidden state [tokens, K] of a finished store, mapped into memory and shared with other processes.
 

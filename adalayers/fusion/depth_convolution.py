@@ -66,3 +66,7 @@ class DepthConvolution(Fusion, config=DepthConvolutionConfig):
         for convolution in self.convolutions:
             along = functional.relu(convolution(along))
         return along.flatten(1)[:, : self.width].float()
+
+    def kept_at_use(self, inner: int) -> int:
+        """Return the width of each layer read: the first convolution reads all of them."""
+        return len(self.live()) * self.width

@@ -122,5 +122,5 @@ class DWAtt(Fusion, config=DWAttConfig):
         return super().weights_at_use() + self.embeddings.numel()
 
     def kept_at_use(self, inner: int) -> int:
-        """Return a value's width for each layer read: the query that weighs them comes from the last."""
-        return len(self.live()) * self.width
+        """Return a value's width for each layer read: the query that weighs them comes from the last; 0 of texts."""
+        return 0 if self.of_texts else len(self.live()) * self.width

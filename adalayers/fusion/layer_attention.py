@@ -68,7 +68,7 @@ class LayerAttention(Fusion, config=LayerAttentionConfig):
         """Return F, float32."""
         read = torch.stack([self.projected(state, states[state]) for state in live])
         with torch.autocast(read.device.type, enabled=False):
-            return (self.attention(read, lengths, live).unsqueeze(-1) * read).sum(dim=0)
+            return torch.einsum("lt,ltk->tk", self.attention(read, lengths, live), read)
 
     def attention(
         self, read: Float[Tensor, "live tokens width"], lengths: Lengths, live: Sequence[State]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from functools import partial
 from typing import Any, Literal
@@ -12,6 +13,7 @@ from adalayers.errors import BadInput
 from adalayers.results.files import CLAIMS
 from adalayers.results.frames import StudyResults
 from adalayers.results.rescoring import SPLITS
+from adalayers.storage.to_json import to_json
 
 Format = Literal["latex", "csv", "json"]
 
@@ -51,7 +53,8 @@ def export(study: StudyResults, form: Format) -> str:
     if form == "csv":
         return f"{_csv(arms)}\n{_csv(claims)}"
     if form == "json":
-        return f'{{"arms": {arms.to_json(orient="records")}, "comparisons": {claims.to_json(orient="records")}}}\n'
+        both = {"arms": arms.to_dict("records"), "comparisons": claims.to_dict("records")}
+        return f"{json.dumps(to_json(both))}\n"
     conditional = claims["kind"].isin(_CONDITIONAL)
     tables = [_latex_claims(study, claims[~conditional], "comparisons")]
     if conditional.any():

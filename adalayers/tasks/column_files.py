@@ -13,6 +13,8 @@ from adalayers.tasks.files import DataFile, Piece
 
 DOCUMENT, BORDER = "document", "-DOCSTART-"
 _BLANKS = re.compile(r"[ \t]+")
+_NO_WORD = re.compile(r"\d+[-.]\d+")
+"""What CoNLL-U numbers a line with that repeats several words as they are written, or stands for one that is not."""
 
 
 class Line(NamedTuple):
@@ -61,6 +63,9 @@ def read(file: DataFile) -> Piece:
             )
     if all(" " in rows[0].fields[0].strip() for rows in sentences):
         raise BadInput(f"wanted a word on each line of {file.name}, got texts; {advice}")
+    words = [[row for row in rows if not _NO_WORD.fullmatch(row.fields[0])] for rows in sentences]
+    if all([row.fields[0] for row in rows] == [str(i) for i in range(1, 1 + len(rows))] for rows in words):
+        sentences = [rows for rows in words if rows]
     by_column: dict[str, Any] = {
         str(i): [[row.fields[i] for row in rows] for rows in sentences] for i in range(width)
     }

@@ -110,13 +110,12 @@ def read(name: DatasetName, data_dir: str | Path | None, splits: Mapping[str, st
 
 
 def _copies(name: DatasetName) -> list[str]:
-    """Return what a dataset's folder in `data_dir` may be called."""
+    """Return what a dataset's folder in `data_dir` may be called; one of a revision says so, as nothing in it does."""
     repository = name.id.rsplit("/", 1)[-1]
     repositories = [repository, repository.lower()]
-    if name.config is None:
-        return [name.name, *repositories]
-    # A clone of the whole repository may hold other configs.
-    return [name.name, *(f"{folder}/{name.config}" for folder in repositories), name.config]
+    if name.config is not None:  # a clone of the whole repository may hold other configs
+        repositories = [*(f"{folder}/{name.config}" for folder in repositories), name.config]
+    return [f"{each}{'@' * bool(name.revision)}{name.revision or ''}" for each in (name.name, *repositories)]
 
 
 def _read_embedded(name: str) -> dict[str, Any]:

@@ -98,6 +98,12 @@ class Task:
     places: Mapping[str, Sequence[Piece]] = field(default_factory=dict)
     rows: Mapping[str, int] = field(default_factory=dict)
 
+    @property
+    def known_as(self) -> str:
+        """Its name where that is the catalog's dataset, else its source: any folder may be called imdb."""
+        known = self.name in CATALOG and CATALOG[self.name].source == self.source
+        return self.name if known else self.source
+
     def place(self, role: str, row: int) -> str:
         """Return where an example of a split stands in the data: "line 51 of train.jsonl"."""
         pieces = self.places.get(role) or self.places.get("train", ())
@@ -207,6 +213,9 @@ def load_task(request: DataRequest) -> Task:
     if "validation" not in whole:
         aside = _set_validation_aside(corpus.path, whole["train"], kind, share or VALIDATION_SHARE)
         whole["train"], whole["validation"] = aside
+        if aside[1].groups is not None:
+            cut = len(aside[1]) / sum(map(len, aside))
+            roles["validation"] = f"{100 * cut:.3g}% of train, in whole groups"
     whole = {role: whole[role] for role in ROLES if role in whole}
     sizes = dict(
         zip(ROLES, (request.train_examples, request.eval_examples, request.test_examples), strict=True)
@@ -306,8 +315,10 @@ def _whole_groups(
     part = Fraction(share).limit_denominator(min(100, there))
     ordered = StratifiedGroupKFold(part.denominator, shuffle=True, random_state=VALIDATION_SEED)
     of_one = np.zeros(len(groups), dtype=int)
-    folds = ordered.split(of_one, of_one if strata is None else strata, groups)
-    validation = np.concatenate([fold for _, fold in itertools.islice(folds, part.numerator)])
+    folds = [fold for _, fold in ordered.split(of_one, of_one if strata is None else strata, groups)]
+    # A group that is larger than a fold is one by itself: those of the wanted size are taken.
+    folds.sort(key=lambda fold: abs(len(fold) / len(groups) - 1 / part.denominator))
+    validation = np.concatenate(folds[: part.numerator])
     return np.setdiff1d(np.arange(len(groups)), validation), validation
 
 

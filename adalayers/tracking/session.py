@@ -111,7 +111,9 @@ class Session:
                 if self._written.get(row["trial_id"], ("", ""))[1] != row["status"]
             ]
             # Where it cannot be read, which its study says, runs go without their curves.
-            history = files.rows_or_why(folder, files.HISTORY)[0] if missing else pd.DataFrame()
+            history, why = files.rows_or_why(folder, files.HISTORY) if missing else (pd.DataFrame(), "")
+            if not (last or why):  # curves are written less often than rows: whole at the end
+                missing = [row for row in missing if row["trial_id"] in {*history["trial_id"]}]
             for row in missing:
                 self._write(row, history[history["trial_id"] == row["trial_id"]])
             if last:

@@ -21,7 +21,7 @@ SERIES_POINTS = 200
 """At most so many points of a series are mirrored; history.parquet has them all."""
 
 _PARAMS = ("seed", "stage", "arm", "fusion", "train_examples", "draw")
-_BOOKKEEPING = ("parameters", "seconds", "epochs", "best_epoch")
+_BOOKKEEPING = ("parameters", "seconds", "epochs", "epochs_trained", "best_epoch")
 """Numbers of a row that are no score: as params they can be read and filtered by, and are drawn as no charts."""
 
 _SERIES = re.compile(r"lr$|train/loss$|val/|mix/weight_")
@@ -31,8 +31,12 @@ _NAME_LENGTH, _PARAM_LENGTH, TAG_LENGTH = 250, 500, 5000
 
 
 def params_of(row: Mapping[str, Any]) -> dict[str, str]:
-    """Return the params of a trial's row: its hyperparameters by their own names, and what is no score."""
-    return as_params({name.removeprefix("config/"): value for name, value in row.items() if _is_param(name)})
+    """Return the params of a trial's row: its hyperparameters by their own names, and what is no score.
+
+    `epochs` is the hyperparameter, `epochs_trained` what it came to.
+    """
+    named = {"epochs_trained" if name == "epochs" else name: value for name, value in row.items()}
+    return as_params({name.removeprefix("config/"): named[name] for name in filter(_is_param, named)})
 
 
 def as_params(named: Mapping[str, Any]) -> dict[str, str]:

@@ -69,7 +69,7 @@ def operations(model: FusionModel, data: TrialData) -> Operations:
 
 
 class _Products(TorchDispatchMode):
-    """Counts the operations of matrix products by torch's formulas.
+    """Counts the operations of matrix products by torch's formulas, and those with vectors, for which it has none.
 
     So does torch's `FlopCounterMode`, which also counts by module, with hooks on all of them.
     """
@@ -83,6 +83,8 @@ class _Products(TorchDispatchMode):
         formula = flop_registry.get(func.overloadpacket)
         if formula is not None:
             self.operations += formula(*args, **(kwargs or {}), out_val=output)
+        elif func.overloadpacket in (torch.ops.aten.mv, torch.ops.aten.dot):
+            self.operations += 2 * args[0].numel()
         return output
 
 

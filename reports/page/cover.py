@@ -69,7 +69,7 @@ def cover(title: str, cases: Sequence[Case], result: Across, problems: Sequence[
         correlations=correlations(far),
         figures=list(figures),
         problems=problems,
-        error=100 * (PLANNED + EXTENSIONS) * (len(result.cases) + len(result.groups)),
+        error=100 * (PLANNED + EXTENSIONS) * (len(cases) + len(result.groups)),
     )
     return Page(text, figures)
 

@@ -71,7 +71,7 @@ class Finding:
     Attributes:
         score: What scores are called: "test entity F1".
         control: The arm that others are compared with, in words.
-        pairs: The most seeds that two arms share.
+        fewest, pairs: The fewest and the most seeds that a comparison rests on.
         delta: The smallest difference of interest.
         floor, under_trained, nothing: What comes before all else: scores at the floor; (share, epochs) of trials whose
             best epoch is the last; arms that learned nothing, in words.
@@ -89,6 +89,7 @@ class Finding:
     request: RequestRecord
     score: str
     control: str
+    fewest: int
     pairs: int
     delta: float | None
     floor: Mapping[str, Any] | None
@@ -175,6 +176,7 @@ def finding(evidence: Evidence) -> Finding:
         score=f"{evidence.split_name} {words.short(request.metric)}",
         control=names.arm(request.control, request),
         pairs=max((claim.n for claim in planned), default=0),
+        fewest=min((claim.n for claim in planned if claim.n), default=0),
         delta=request.smallest_effect,
         floor=floor(evidence),
         under_trained=under_trained(evidence),

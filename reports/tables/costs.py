@@ -67,7 +67,7 @@ def compared(table: pd.DataFrame, request: RequestRecord, backbone: BackboneReco
     kinds = {arm.name: _kind(arm) for arm in request.arms}
     table = table.assign(
         kind=table["arm"].map(kinds).where(table["intact"].astype(bool), "base model changed"),
-        operations=(2e-6 * (base + table["weights"])).where(table["intact"].astype(bool)),
+        operations=(2e-6 * base + table["use"]).where(table["intact"].astype(bool)),
     ).sort_values("score", ascending=False, kind="stable")
     return table.assign(number=range(1, len(table) + 1))
 

@@ -95,6 +95,9 @@ def single_layers(arms: pd.DataFrame, request: RequestRecord, hidden_states: Seq
         state=rows["arm"].map(lambda arm: configs[arm].get("layer")),
         trained=rows["arm"].map(lambda arm: configs[arm].get("train_projections") is not False),
     )
+    width = configs.get(request.control, {}).get("k")
+    own = rows["arm"].map(lambda arm: configs[arm].get("k", width) == width)
+    rows = rows[own] if own.any() else rows  # of several widths that of the control
     single = rows[(rows["mix"] == "single") & rows["state"].notna()]
     deepest = max((int(name) for name in hidden_states if name.isdigit()), default=None)
     if len(single) and deepest is not None and deepest not in set(single["state"]):

@@ -45,7 +45,7 @@ def made_task(folder: Path, backbone: str, dataset: str, config: TrialConfig | N
     save(outcome.model, results.child(BEST), about=about)
     trial = {"stage": "confirm", "arm": "alpha=1", "search": "", "status": "completed", "error": ""}
     trial |= {f"config/{name}": value for name, value in as_values(config).items() if name != "fusion"}
-    trial |= {"fusion": config.fusion, **outcome.row}
+    trial |= {"fusion": config.fusion, **outcome.row, "cost/use": 2e-4}
     rows = [
         {"trial_id": f"t{seed}", **trial, "seed": seed, f"test/{data.metric}": score}
         for seed, score in ((1, 0.5), (2, 0.6), (3, 0.7))

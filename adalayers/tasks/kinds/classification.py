@@ -82,8 +82,11 @@ class Classification(TaskKind, ABC):
         return functional.cross_entropy(outputs, labels, reduction="none")
 
     def decode(self, outputs: Tensor) -> tuple[Tensor, Tensor]:
-        """Return the most probable classes, int64 [items], and their probabilities."""
-        best = outputs.softmax(dim=-1).max(dim=-1)
+        """Return the most probable classes, int64 [items], and their probabilities, float64.
+
+        In float32 all from a margin of 17 on would be 1, and a ranking by them tied at its top.
+        """
+        best = outputs.double().softmax(dim=-1).max(dim=-1)
         return best.indices, best.values
 
     def constant(self, gold: Gold) -> float:

@@ -185,3 +185,6 @@ def test_a_choice_of_hidden_states_has_one_name():
     assert names("layers", "layers:1,2,3") == {"layers"}
     assert names("layers:0,1,2,3", "as-released") == {"with-embeddings"}
     assert names("layers:1,3") == {"layers:1,3"}
+    shape = Shape("sequence", 2, (Stream("encoder", 3, embeddings=False),), 8, "states")
+    assert names("layers:1,2,3", "layers") == {"layers"}
+    assert names("lower-half") == {"lower-half"}

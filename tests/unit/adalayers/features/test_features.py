@@ -71,11 +71,14 @@ def never(*_):
 
 
 @pytest.mark.parametrize("precision", ["float16", "bfloat16"])
-def test_half_precision_rounds_once(make, precision):
+def test_half_precision_rounds_once(make, precision, source, encoded):
     full, half, every = make(precision="float32"), make(precision=precision), range(len(TEXTS))
     assert full.folder != half.folder
     rounded = read(full, 3, 0, examples=every).to(getattr(torch, precision))
     assert torch.equal(read(half, 3, 0, examples=every), rounded)
+    live = read(LiveFeatures(source, encoded, precision), 3, 0, examples=every)
+    assert live.dtype == torch.float32, "numbers that half precision does not hold stay as they are"
+    assert torch.equal(live, live.to(getattr(torch, precision)).float())
 
 
 def test_live_in_memory_and_on_disk_agree_and_only_the_path_travels(source, encoded, make):

@@ -114,6 +114,17 @@ def test_all_spellings_are_one_dataset_and_every_entry_has_a_metric_of_its_kind(
         assert (canonical(spelling).name, canonical(spelling).source) == (name, source)
 
 
+def test_a_folder_is_known_as_what_it_is_and_a_copy_is_of_no_revision_but_the_one_it_is_named_for(tmp_path):
+    folder = save(tmp_path / "imdb", train=sentences(20), test=sentences(4))
+    assert [load_task(name, data_dir=tmp_path).known_as for name in ("imdb", folder)] == [
+        "imdb",
+        "local:imdb",
+    ]
+    refuse(f"no folder imdb@main in {tmp_path}", "imdb@main", data_dir=tmp_path)
+    (tmp_path / "imdb").rename(tmp_path / "imdb@main")
+    assert load_task("imdb@main", data_dir=tmp_path).revision == "main"
+
+
 # The hub
 
 
@@ -631,6 +642,16 @@ def test_groups_stay_together_and_are_part_of_what_data_is(tmp_path):
     more = load_task(folder, **NAMED, group_column="author", splits=["validation=40%"])
     assert 0.37 < len(more.splits["validation"]) / 210 < 0.43
     assert {*task.splits["validation"].labels.tolist()} == {0, 1}
+    assert (
+        task.reading.roles["validation"]
+        == f"{len(task.splits['validation']) / 2.1:.3g}% of train, in whole groups"
+    )
+    large = save(
+        tmp_path / "large", train=rows.assign(author=[*["all"] * 140, *rows["author"][140:]]).to_dict("list")
+    )
+    assert len(load_task(large, **NAMED, group_column="author").splits["validation"]) < 42, (
+        "not the group of 140"
+    )
     assert task.reading.notes[-2:] == (
         "groups by 'author': train 27, validation 3, test 11",
         "1 groups of test are in train too",

@@ -183,7 +183,7 @@ def test_a_study_becomes_a_parent_run_with_a_nested_run_per_trial(folder, uri, t
     assert {name: run.info.status for name, run in nested.items()} == statuses
     first, sixth = nested["t1"], nested["t6"]
     own = {"alpha": "4", "mix": "learned", "seed": "3", "stage": "search"}
-    assert first.data.params == data | own | {"seconds": "8", "epochs": "2", "cost/training": "1.5"}
+    assert first.data.params == data | own | {"seconds": "8", "epochs_trained": "2", "cost/training": "1.5"}
     assert (first.info.run_name, sixth.info.run_name) == ("search t1", "core seed 006")
     curves = {"train/lr": 5e-4, "train/loss": 0.9, "val/f1": 0.5, "weights/weight_01": 0.125}  # last finite
     finals = {"val/f1": 0.75, "val/f1/ä_b": 0.5, "weights/entropy": 0.5}  # as MLflow takes names
@@ -229,7 +229,11 @@ def test_a_second_run_of_a_study_continues_the_first(folder, uri):
 def test_while_trials_run_those_that_have_ended_are_written(folder, uri):
     """By a process that died, which also left a trial half written; the next one writes that from its start."""
     write_folder(folder, [row("t1")])
+    write_trials(
+        folder, [row("t1"), row("t9")]
+    )  # whose curves are not there yet: its run is written with them
     assert mlflow_session.Session(uri, **NAMES).mirror(folder, last=False) == 1
+    write_trials(folder, [row("t1")])
     parent, nested, _ = runs(uri)
     assert (parent.info.status, [*nested]) == ("RUNNING", ["t1"])
     client_of(uri).update_run(nested["t1"].info.run_id, status="RUNNING")

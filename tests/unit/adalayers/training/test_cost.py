@@ -44,6 +44,9 @@ def test_products_are_counted_as_by_hand_and_leave_no_trace(data):
     # Nothing is passed back into frozen hidden states: their projections take one product backwards, the rest two.
     assert found.training == pytest.approx(2 * (2 * project + 3 * (mix + attention + classify)), rel=0.02)
     assert all(parameter.grad is None for parameter in model.parameters())
+    attended = operations(model_of(fusion="layer-attention", own_width=True, read_out="linear"), data).forward
+    # Twice the sum's products: keys by w, and what they weigh.
+    assert attended == pytest.approx(2 * (2 * LAYERS * WIDTH + 3 * WIDTH / length))
     routing = model_of(fusion="routing").train()
     operations(routing, data)
     assert routing.fusion.diagnostics() == {}

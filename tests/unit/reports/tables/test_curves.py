@@ -60,6 +60,10 @@ def test_single_layers_and_the_arm_last_stands_for_the_last_layer_where_none_doe
     assert "last" not in set(table["arm"])
     learned = {arm.name for arm in loaded.study.request.arms if arm.config["mix"] == "learned"}
     assert Evidence(loaded).learned_arm in learned
+    arms = {arm["name"]: arm["config"] for arm in made.arms}
+    for name, config in arms.items():
+        config["k"] = 64 if name != "layer=2" else 128
+    assert single_layers(load(made.write(tmp_path))).index.tolist() == [1, 3, 4], "of the control's width"
     made.trials = [row for row in made.trials if row["arm"] != "layer=4"]
     assert single_layers(load(made.write(tmp_path))).loc[4, "arm"] == "last"
     without = MadeUp(seeds=2, search=0).write(tmp_path / "without")

@@ -40,6 +40,8 @@ def test_loss_decoding_and_weights_of_classes(name):
     predictions, probabilities = kind.decode(outputs)
     assert predictions.tolist() == [0, 2]
     assert probabilities.tolist() == pytest.approx([float(logs[0, 0].exp()), float(logs[1, 2].exp())])
+    sure = kind.decode(torch.tensor([[20.0, 0.0, 0.0], [25.0, 0.0, 0.0]]))[1]
+    assert sure[0] < sure[1] < 1, "else a ranking has ties at its top"
     gold = Gold(np.array([0, 0, 0, 1]), TAGS)
     assert kind.class_weights("none", gold) is None
     assert kind.class_weights("balanced", gold) == pytest.approx([4 / 9, 4 / 3, 4 / 3])
