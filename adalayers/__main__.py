@@ -112,7 +112,7 @@ def _parser() -> argparse.ArgumentParser:
     flag("--words", action="store_true", help="lines are words already, apart by white space")
     flag("--backbone", metavar="NAME", help="where the base model is; default: by the id in the folders")
     _data_dir(flag)
-    flag("--max-length", type=int, metavar="N", help="in tokens; default: 512, or what the base model takes")
+    flag("--max-length", type=int, metavar="N", help="in tokens; default: as in the study, else 512")
 
     flag = command("inspect", "results:inspect", "say what a trained task is, and what it costs").add_argument
     flag("folder", metavar="FOLDER", help=_TRAINED)

@@ -52,6 +52,7 @@ class StudySummary:
         metric:           the score that selected it
         layer_parameters: of a layer of the base model; 0 where nobody counted
         use:              operations per token that the task adds, in millions; None where nobody counted
+        max_length:       most tokens of a text in training and scoring; None where nothing says
         dataset:          its `path` the name of a local copy alone
         commit:           of the code
     """
@@ -66,6 +67,7 @@ class StudySummary:
     scores: tuple[ScoreSummary, ...]
     commit: str | None = None
     use: float | None = None
+    max_length: int | None = None
 
 
 def study_of(about: Mapping[str, Any]) -> StudySummary | None:
@@ -121,6 +123,7 @@ def study_summary(folder: str | Path, about: Mapping[str, Any]) -> StudySummary 
         scores=_scores(results, row),
         commit=environment.git.commit,
         use=to_json(float(row.get(USE, math.nan))),
+        max_length=study.request.data.max_length,
     )
 
 

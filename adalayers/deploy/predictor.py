@@ -12,6 +12,7 @@ from adalayers.backbones import loading
 from adalayers.backbones.sources import BackboneSource
 from adalayers.backbones.tokens import Encoded, load_tokenizer
 from adalayers.data.trial_data import Batch
+from adalayers.deploy.model_card import study_of
 from adalayers.deploy.predictions import Prediction, prediction_of, task_kind
 from adalayers.deploy.tokenized import TokenizedText, tokenize_texts, tokenize_words
 from adalayers.errors import BadInput
@@ -29,7 +30,8 @@ class Predictor:
         tasks:      By name; those over the frozen base model share a pass, others run their own.
         source:     Where that base model is; its fingerprint is the tasks'.
         device:     Where everything is computed.
-        max_length: Most tokens of a text; None: what the base model takes, at most `MOST_TOKENS`.
+        max_length: Most tokens of a text; None: as the tasks were scored, `MOST_TOKENS` where nothing says; at most
+                    what the base model takes.
         apart:      Whether words are separated by white space alone, and all read word by word. Else texts are read
                     whole where a task has a label per text, and `word_spans` says what the words are.
 
@@ -56,7 +58,9 @@ class Predictor:
                 )
         self.device = device or torch.device("cpu")
         self.tasks = {name: task.to(self.device) for name, task in tasks.items()}
-        self.max_length = min(source.max_length, max_length or MOST_TOKENS)
+        studies = [study for task in tasks.values() if (study := study_of(task.about))]
+        scored = min((study.max_length for study in studies if study.max_length), default=MOST_TOKENS)
+        self.max_length = min(source.max_length, max_length or scored)
         self.apart = apart
         self.cut = 0
         self.tokenizer = load_tokenizer(source)

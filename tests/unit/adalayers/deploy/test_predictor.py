@@ -143,6 +143,13 @@ def test_what_the_command_cannot_do_is_bad_input(made, predict, tmp_path, monkey
     assert "1 texts were cut to 5 tokens" in ran.err  # and a stray byte is read
 
 
+def test_texts_are_as_long_as_they_were_in_the_study(made, backbone):
+    task = adalayers.TrainedTask.from_pretrained(made["word"].best).model
+    assert task.about["study"]["max_length"] == 256
+    task.about["study"]["max_length"] = 7
+    assert Predictor({"word": task}, resolve(backbone)).max_length == 7
+
+
 def test_a_word_that_was_cut_has_no_class_and_a_task_of_pairs_is_not_asked_about_single_texts(made, backbone):
     word, pairs = (adalayers.load(made[name].best) for name in ("word", "text"))
     word.about["kind"] = "word"
