@@ -317,7 +317,7 @@ def _whole_groups(
     of_one = np.zeros(len(groups), dtype=int)
     folds = [fold for _, fold in ordered.split(of_one, of_one if strata is None else strata, groups)]
     # A group that is larger than a fold is one by itself: those of the wanted size are taken.
-    folds.sort(key=lambda fold: abs(len(fold) / len(groups) - 1 / part.denominator))
+    folds.sort(key=lambda fold: abs(len(fold) * part.denominator - len(groups)))
     validation = np.concatenate(folds[: part.numerator])
     return np.setdiff1d(np.arange(len(groups)), validation), validation
 

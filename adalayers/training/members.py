@@ -108,6 +108,11 @@ class Members:
         predicted, sure = (torch.cat(each, dim=1).cpu().numpy() for each in zip(*found, strict=True))
         return [(rows, *own) for own in zip(predicted, sure, strict=True)]
 
+    def setting(self, name: str) -> Float[Tensor, " members"]:
+        """Return each member's value of a hyperparameter, for what is added to a step (CONTRIBUTING.md)."""
+        values = [float(getattr(trainer.config, name)) for trainer in self.trainers]
+        return to_device(torch.tensor(values, dtype=torch.get_default_dtype()), self._first.device)
+
     def gradients(self, passes: Sequence[Pass]) -> tuple[Float[Tensor, " members"], list[Tensor | None]]:
         """Return the objectives of a step, summed over its passes, and their gradients.
 
