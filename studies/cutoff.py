@@ -9,7 +9,7 @@ Metric      the dataset's selection metric, or --metric; chosen on validation, p
 Budget      factorial: every arm x --seeds, unpruned; no search unless --trials is given
 Command     python studies/cutoff.py --backbone minilm --dataset conll2003
 Result      so far, MiniLM on 2,000 sentences of CoNLL-2003 (docs/answers.md): over alpha = 8, 64 and 512 cutoffs of
-            0.042 and 0.083, always or after training, make no difference from none; 0.12 is open
+            0.042 and 0.083 in training make no difference from none, nor does cutting after it; 0.12 is open
 
 The cutoff:
     The layer mix adds up projections of a frozen backbone's hidden states with the weights p̃ = softmax(α p), p
