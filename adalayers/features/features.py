@@ -204,11 +204,12 @@ class LiveFeatures:
         if self._last[0] != examples.tobytes():
             self._last = b"", {}  # its memory is free before the next pass
             backbone = shared_backbone(self.source, device)
-            self._last = examples.tobytes(), hidden_states(backbone, self.encoded, examples, device)
+            found = hidden_states(backbone, self.encoded, examples, device)
+            self._last = examples.tobytes(), {s: rounded(x, self.precision) for s, x in found.items()}
         all_states = self._last[1]
         if not self.shared:
             self._last = b"", {}
-        return {state: rounded(all_states[state], self.precision) for state in states}
+        return {state: all_states[state] for state in states}
 
 
 def _unavailable(state: State, available: Sequence[str]) -> BadInput:
