@@ -25,6 +25,7 @@ from adalayers.storage.redaction import reason
 from adalayers.study import Setting, Space, Study, StudyPlan, base_config
 from adalayers.study import plan as study_plan
 from adalayers.tasks import task as tasks
+from adalayers.tasks.catalog import known_as
 from adalayers.tasks.kinds import KINDS
 from adalayers.tracking.mirror import check_uri, default_uri
 from adalayers.tuning.case import Case
@@ -122,7 +123,7 @@ def _case(
     if base.train_examples is not None and base.train_examples >= pool:
         base = dataclasses.replace(base, train_examples=None)  # it is all of them
     setting = Setting(
-        dataset=prepared.task.known_as,
+        dataset=known_as(prepared.task.name, prepared.task.source),
         shape=prepared.shape,
         fixed=flags.study.set,
         base=base,

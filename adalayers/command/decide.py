@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import json
 import sys
 import warnings
 from collections.abc import Collection
@@ -12,6 +13,7 @@ import pandas as pd
 
 from adalayers.errors import BadInput, require_readable
 from adalayers.installed import own_module
+from adalayers.storage.to_json import to_json
 
 _judging = own_module("reports.decide")
 decide, noise = _judging.decide, _judging.noise
@@ -20,11 +22,11 @@ decide, noise = _judging.decide, _judging.noise
 def run_decide(file: str, pairs: list[str], gate: str | None, form: str, **how: Any) -> int:
     """Print what a table of runs allows to claim; return 0, or a gate's code."""
     frame = _read(file)
-    arms = {*frame.get(how["arm"], pd.Series()).astype(str)}
+    arms = {*frame.get(how["arm"], pd.Series()).astype(str).str.strip()}
     found = decide(frame, pairs=[_sides(one, arms) for one in pairs], **how)
     code: int = _judging.gate(found, gate) if gate else 0
     if form == "json":
-        print(found.to_json(orient="records", indent=1, double_precision=15))
+        print(json.dumps(to_json(found.to_dict("records")), indent=1))
     elif form == "latex":
         print(_judging.as_texts(found).to_latex(index=False, escape=True), end="")
     else:

@@ -17,7 +17,7 @@ from adalayers.request import DataRequest
 from adalayers.results.files import TRIALS, study_folder
 from adalayers.results.study_file import StudyFile, read_study
 from adalayers.results.trial_row import read_trial_rows
-from adalayers.tasks.catalog import CATALOG
+from adalayers.tasks.catalog import known_as
 from adalayers.training.trainer import train
 
 SAME, OTHER = 0, 1
@@ -86,7 +86,7 @@ def data_request(
 ) -> DataRequest:
     """Return the data of a study, as its request has it."""
     base, data = study.environment.backbone, study.environment.dataset
-    named = data.name if data.name in CATALOG else data.source
+    named = known_as(data.name, data.source)
     if dataset is None and data.source.startswith("local:"):
         dataset = data.path or data.name
     if backbone is None and base.id.startswith(STATES):

@@ -81,7 +81,7 @@ def to_stored(values: Tensor, precision: str, name: str) -> np.ndarray:
 def rounded(values: Tensor, precision: str) -> Tensor:
     """Return [tokens, K] rounded as a store would, numbers that do not fit as they are."""
     cast = values.to(PRECISIONS[precision][0]).to(values.dtype)
-    return torch.where(cast.isfinite(), cast, values)
+    return values if cast is values else torch.where(cast.isfinite(), cast, values)
 
 
 def mapped(folder: Path, state: State, precision: str) -> Tensor:

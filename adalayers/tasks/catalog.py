@@ -34,6 +34,11 @@ def _words(source: str, metric: str, label: str, *names: str) -> CatalogEntry:
     return CatalogEntry(source, metric, text="tokens", label=label, label_names=names, hub_revision=_PARQUET)
 
 
+def known_as(name: str, source: str) -> str:
+    """Return the name of a dataset of the catalog, else the source: any folder may be called imdb."""
+    return name if name in CATALOG and CATALOG[name].source == source else source
+
+
 CATALOG: dict[str, CatalogEntry] = {
     "imdb": CatalogEntry("stanfordnlp/imdb", "accuracy", label_names=("neg", "pos"), validation=None),
     "cola": _glue("cola", "matthews", "sentence", "unacceptable", "acceptable"),

@@ -111,11 +111,11 @@ def read(name: DatasetName, data_dir: str | Path | None, splits: Mapping[str, st
 
 def _copies(name: DatasetName) -> list[str]:
     """Return what a dataset's folder in `data_dir` may be called; one of a revision says so, as nothing in it does."""
-    repository = name.id.rsplit("/", 1)[-1]
+    repository, at = name.id.rsplit("/", 1)[-1], f"@{name.revision}" if name.revision else ""
     repositories = [repository, repository.lower()]
     if name.config is not None:  # a clone of the whole repository may hold other configs
         repositories = [*(f"{folder}/{name.config}" for folder in repositories), name.config]
-    return [f"{each}{'@' * bool(name.revision)}{name.revision or ''}" for each in (name.name, *repositories)]
+    return [f"{each}{at}" for each in (name.name, *repositories)]
 
 
 def _read_embedded(name: str) -> dict[str, Any]:

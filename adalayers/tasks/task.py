@@ -98,12 +98,6 @@ class Task:
     places: Mapping[str, Sequence[Piece]] = field(default_factory=dict)
     rows: Mapping[str, int] = field(default_factory=dict)
 
-    @property
-    def known_as(self) -> str:
-        """Its name where that is the catalog's dataset, else its source: any folder may be called imdb."""
-        known = self.name in CATALOG and CATALOG[self.name].source == self.source
-        return self.name if known else self.source
-
     def place(self, role: str, row: int) -> str:
         """Return where an example of a split stands in the data: "line 51 of train.jsonl"."""
         pieces = self.places.get(role) or self.places.get("train", ())

@@ -113,7 +113,8 @@ class Session:
             # Where it cannot be read, which its study says, runs go without their curves.
             history, why = files.rows_or_why(folder, files.HISTORY) if missing else (pd.DataFrame(), "")
             if not (last or why):  # curves are written less often than rows: whole at the end
-                missing = [row for row in missing if row["trial_id"] in {*history["trial_id"]}]
+                drawn = {*history["trial_id"]}
+                missing = [row for row in missing if row["trial_id"] in drawn]
             for row in missing:
                 self._write(row, history[history["trial_id"] == row["trial_id"]])
             if last:

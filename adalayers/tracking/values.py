@@ -21,7 +21,7 @@ SERIES_POINTS = 200
 """At most so many points of a series are mirrored; history.parquet has them all."""
 
 _PARAMS = ("seed", "stage", "arm", "fusion", "train_examples", "draw")
-_BOOKKEEPING = ("parameters", "seconds", "epochs", "epochs_trained", "best_epoch")
+_BOOKKEEPING = ("parameters", "seconds", "epochs", "best_epoch")
 """Numbers of a row that are no score: as params they can be read and filtered by, and are drawn as no charts."""
 
 _SERIES = re.compile(r"lr$|train/loss$|val/|mix/weight_")
@@ -35,8 +35,9 @@ def params_of(row: Mapping[str, Any]) -> dict[str, str]:
 
     `epochs` is the hyperparameter, `epochs_trained` what it came to.
     """
-    named = {"epochs_trained" if name == "epochs" else name: value for name, value in row.items()}
-    return as_params({name.removeprefix("config/"): named[name] for name in filter(_is_param, named)})
+    other = {"epochs": "epochs_trained"}
+    named = {other.get(name, name.removeprefix("config/")): row[name] for name in filter(_is_param, row)}
+    return as_params(named)
 
 
 def as_params(named: Mapping[str, Any]) -> dict[str, str]:

@@ -212,12 +212,15 @@ class Search:
 
     def _replay(self) -> None:
         """Rebuild the Optuna study from the finished rows."""
-        finished = [row for row in self._rows() if row.finished]
-        self._seen |= {row.trial_id for row in finished}
-        known = [row for row in finished if self._has(self._values(row))]
-        for row in known:
-            self._tell(self._ask(self._values(row)), row.trial_id, row.status)
-        if outside := len(finished) - len(known):
+        outside = 0
+        for row in self._rows():
+            if row.finished:
+                self._seen.add(row.trial_id)
+                if self._has(values := self._values(row)):
+                    self._tell(self._ask(values), row.trial_id, row.status)
+                else:
+                    outside += 1
+        if outside:
             self.notes.append(
                 f"The search{self._named()} goes on without {outside} of its trials, whose values are no choices of "
                 "its space any more."

@@ -94,6 +94,7 @@ def test_tables_for_a_paper(folder):
     arms, claims = (pd.read_csv(io.StringIO(table)) for table in export(results, "csv").split("\n\n"))
     assert (len(arms), len(claims)) == (len(results.arms), len(results.claims))
     tables = json.loads(export(results, "json"))
+    assert tables["arms"][0]["mean"] == pytest.approx(results.arms["mean"].iloc[0])
     assert tables["arms"][0]["low"] == results.arms["low"].iloc[0], "to the last digit"
     assert len(tables["comparisons"]) == len(results.claims)
 

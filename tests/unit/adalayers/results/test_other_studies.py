@@ -116,6 +116,7 @@ def test_the_best_model_must_be_there(root, first):
         assert not others(root).take(FIRST, work, best), "best/ would be of another trial"
     assert others(root).take(FIRST, work, 0.6)
     elsewhere = others(root)
+    assert set(elsewhere.ids) == {FIRST, SECOND}
     # A study that is still running may find a better one between the look and the taking.
     first.write_json(f"{BEST}/config.json", {"trial_id": THIRD})
     assert not elsewhere.take(SECOND, work)

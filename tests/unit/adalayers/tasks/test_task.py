@@ -14,7 +14,7 @@ from adalayers.results.measures import read_shared
 from adalayers.storage import hub
 from adalayers.storage.folder import Folder
 from adalayers.storage.hub import require_hub
-from adalayers.tasks.catalog import CATALOG
+from adalayers.tasks.catalog import CATALOG, known_as
 from adalayers.tasks.kinds import KINDS
 from adalayers.tasks.task import canonical
 from tests.helpers.loading import load_task
@@ -116,10 +116,8 @@ def test_all_spellings_are_one_dataset_and_every_entry_has_a_metric_of_its_kind(
 
 def test_a_folder_is_known_as_what_it_is_and_a_copy_is_of_no_revision_but_the_one_it_is_named_for(tmp_path):
     folder = save(tmp_path / "imdb", train=sentences(20), test=sentences(4))
-    assert [load_task(name, data_dir=tmp_path).known_as for name in ("imdb", folder)] == [
-        "imdb",
-        "local:imdb",
-    ]
+    tasks = [load_task(name, data_dir=tmp_path) for name in ("imdb", folder)]
+    assert [known_as(task.name, task.source) for task in tasks] == ["imdb", "local:imdb"]
     refuse(f"no folder imdb@main in {tmp_path}", "imdb@main", data_dir=tmp_path)
     (tmp_path / "imdb").rename(tmp_path / "imdb@main")
     assert load_task("imdb@main", data_dir=tmp_path).revision == "main"

@@ -229,9 +229,8 @@ def test_a_second_run_of_a_study_continues_the_first(folder, uri):
 def test_while_trials_run_those_that_have_ended_are_written(folder, uri):
     """By a process that died, which also left a trial half written; the next one writes that from its start."""
     write_folder(folder, [row("t1")])
-    write_trials(
-        folder, [row("t1"), row("t9")]
-    )  # whose curves are not there yet: its run is written with them
+    # The second's curves are not there yet: its run is written with them.
+    write_trials(folder, [row("t1"), row("t9")])
     assert mlflow_session.Session(uri, **NAMES).mirror(folder, last=False) == 1
     write_trials(folder, [row("t1")])
     parent, nested, _ = runs(uri)
