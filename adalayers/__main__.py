@@ -10,7 +10,6 @@ import importlib
 import os
 import sys
 from collections.abc import Callable
-from typing import Any
 
 from adalayers import __version__
 from adalayers.command.main import main as run_study
@@ -35,7 +34,9 @@ def main(argv: list[str] | None = None) -> int:
 
     def run() -> int:
         arguments = vars(_parser().parse_args(argv))
-        return arguments.pop("run")(**arguments) or DONE
+        module, _, function = arguments.pop("run").partition(":")
+        command = getattr(importlib.import_module(f"adalayers.command.{module}"), function)
+        return command(**arguments) or DONE
 
     return run_command(run)
 
@@ -58,7 +59,7 @@ def _parser() -> argparse.ArgumentParser:
     def command(name: str, runs: str, help: str) -> argparse.ArgumentParser:
         """Add a command that runs "module:function" with its flags by name; return its parser."""
         added: argparse.ArgumentParser = commands.add_parser(name, help=help)
-        added.set_defaults(run=_later(runs))
+        added.set_defaults(run=runs)
         return added
 
     command("study", "", "run a study by its name; without one, list all of them")
@@ -117,16 +118,6 @@ def _parser() -> argparse.ArgumentParser:
     flag = command("inspect", "results:inspect", "say what a trained task is, and what it costs").add_argument
     flag("folder", metavar="FOLDER", help=_TRAINED)
     return whole
-
-
-def _later(runs: str) -> Callable[..., Any]:
-    """Return what imports a module of `adalayers.command` when it is called, and calls a function of it."""
-    module, _, function = runs.partition(":")
-
-    def run(**arguments: Any) -> Any:
-        return getattr(importlib.import_module(f"adalayers.command.{module}"), function)(**arguments)
-
-    return run
 
 
 def _format(flag: Callable[..., argparse.Action], *forms: str, what: str = "") -> None:

@@ -397,8 +397,6 @@ def with_overrides(config: TrialConfig, overrides: Mapping[str, Any]) -> TrialCo
     """
     values = dict(overrides)
     kind = _class_for(values, config.fusion)
-    if kind is type(config):
-        return dataclasses.replace(config, **values)
     shared = {name: value for name, value in config.values().items() if name in _hints(kind)}
     return kind(**{**shared, **values})
 

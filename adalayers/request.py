@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import KW_ONLY, dataclass, field
 from typing import Any, Literal
 
@@ -18,6 +18,8 @@ from adalayers.schedulers import REFUSED, SCHEDULERS
 from adalayers.states import ComputeType, Precision, Settings
 
 Search = Literal["grid", "random", "optuna"]
+Machine = tuple[float, float]
+"""Its CPUs and its GPUs."""
 
 MAX_GROUP = 64
 """Most trials in one program, unless --group says otherwise."""
@@ -73,8 +75,8 @@ class DataRequest:
         several=True,
     )
     group_column: str | None = flag(
-        "column of documents, authors, prompts: rows of one value stay in one split, and intervals over examples draw "
-        "them together",
+        "column of documents, authors, prompts: validation that is cut from train has all rows of a value or none, and "
+        "intervals over examples draw them together",
         metavar="NAME",
         later=True,
     )
@@ -175,7 +177,7 @@ class StudyRequest:
 
 @dataclass(frozen=True, kw_only=True)
 class Resources:
-    """With what a study may run; none of it changes a number.
+    """With what a study may run; `cpus_per_trial` may round otherwise, else none of it changes a number.
 
     gpus_per_trial: None: one where there is a GPU
     max_concurrent: None: as many trials as the resources allow
@@ -209,31 +211,28 @@ class Resources:
     )
     address: str | None = flag("an existing Ray cluster (default: a local one)", metavar="ADDR")
 
-    @property
-    def threads(self) -> int:
-        """Threads of a trial's computations."""
-        return max(1, int(self.cpus_per_trial))
-
     def gpus(self, there: float) -> float:
         """Return how many GPUs a trial takes of those that are there."""
         return (1.0 if there else 0.0) if self.gpus_per_trial is None else self.gpus_per_trial
 
-    def at_a_time(self, *, cpus: float, gpus: float) -> int:
-        """Return how many trials fit at once on so many CPUs and GPUs, at most `max_concurrent`; 0 for none."""
-        fits = [cpus / self.cpus_per_trial]
-        if each := self.gpus(gpus):
-            fits.append(gpus / each)
-        return min(int(min(fits)), self.max_concurrent or sys.maxsize)
+    def at_a_time(self, machines: Sequence[Machine]) -> int:
+        """Return how many trials fit on machines at once, each on one of them, at most `max_concurrent`."""
+        each = self.gpus(max(gpus for _, gpus in machines))
+        fits = (min(cpus / self.cpus_per_trial, gpus / each if each else math.inf) for cpus, gpus in machines)
+        return min(sum(map(int, fits)), self.max_concurrent or sys.maxsize)
 
-    def require_room(self, *, cpus: float, gpus: float) -> int:
+    def require_room(self, machines: Sequence[Machine]) -> int:
         """Return `at_a_time`. Raises `BadInput` where no trial fits."""
-        for unit, wanted, there in (("cpus", self.cpus_per_trial, cpus), ("gpus", self.gpus(gpus), gpus)):
+        gpus = max(gpus for _, gpus in machines)
+        each = self.gpus(gpus)
+        cpus = max((cpus for cpus, gpus in machines if gpus >= each), default=0)
+        for unit, wanted, there in (("gpus", each, gpus), ("cpus", self.cpus_per_trial, cpus)):
             if wanted > there:
                 raise BadInput(
-                    f"wanted --{unit}-per-trial of at most {there:g}, as many as there are, got {wanted:g}; lower it, "
-                    "or name a cluster with --address"
+                    f"wanted --{unit}-per-trial of at most {there:g}, as many as one machine has, got {wanted:g}; "
+                    "lower it, or name a cluster of larger ones with --address"
                 )
-        return self.at_a_time(cpus=cpus, gpus=gpus)
+        return self.at_a_time(machines)
 
     def group_size(self, *, live: bool, on_gpu: bool, waiting: Callable[[], int], concurrency: int) -> int:
         """Return how many trials at most run in one program.

@@ -18,7 +18,7 @@ from adalayers.comparisons import TUNED, Comparison, PlannedArm, Role, planned_c
 from adalayers.config import DEFAULT_FUSION, TrialConfig, trial_config, with_overrides
 from adalayers.errors import BadInput, unknown
 from adalayers.installed import own_module
-from adalayers.presets import Published, PublishedMix, setups
+from adalayers.presets import Published, PublishedMix, SetUp, setups
 from adalayers.provenance import Provenance
 from adalayers.states import Settings, Shape
 from adalayers.storage.to_json import to_json
@@ -178,12 +178,16 @@ class Setting:
     own: Mapping[str, str] = field(default_factory=dict)
 
     @property
+    def setup(self) -> SetUp:
+        """The published setup for the dataset."""
+        return setups(self.dataset, self.shape.head)[0]
+
+    @property
     def published(self) -> PublishedMix:
         """The published mix for the dataset, its rate too, which gives it its step; --set mix_lr goes before that."""
-        setup = setups(self.dataset, self.shape.head)[0]
         rate = self.fixed.get("mix_lr")
         own = {"mix_lr": rate} if isinstance(rate, float) else {}
-        return PublishedMix({**setup.mix, **own}, setup.run.dataset)
+        return PublishedMix({**self.setup.mix, **own}, self.setup.run.dataset)
 
     def levels(self, factor: str, values: Sequence[Any]) -> list[Any]:
         """Return the levels of a factor under study: `values`, or the one that the user fixed."""
@@ -242,7 +246,8 @@ class Flag:
 
     name:      without its dashes ("reference-dataset"); help: as `--help` says it
     default:   returns what it is where it is not given, of the names of the datasets
-    canonical: returns what it identifies the study by: an alias and a full id are one. Raises `BadInput`
+    canonical: returns what it, with `--data-dir`, identifies the study by: an alias and a full id are one. Raises
+               `BadInput`
     several:   whether it takes several names, which are one text with spaces between
     choices:   the names there are; none: any
     """
@@ -250,7 +255,7 @@ class Flag:
     name: str
     help: str
     default: Callable[[Sequence[str]], str]
-    canonical: Callable[[str], str] = str
+    canonical: Callable[[str, str | None], str] = lambda text, data_dir: text
     several: bool = False
     choices: tuple[str, ...] = ()
 

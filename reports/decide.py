@@ -251,7 +251,7 @@ def noise(
     """
     if smallest_effect is not None:
         require_within("a smallest effect", smallest_effect, {"above": 0})
-    runs, rows = _runs(frame, arm, seed, scores, cases), list[dict[str, Any]]()
+    runs, rows = _runs(frame, arm, seed, scores, cases), list[list[Any]]()
     comparisons = max(1, runs["arm"].nunique() - 1) * runs["case"].nunique()
     for case, of_case in runs.groupby("case", sort=False):
         for score in scores:
@@ -259,21 +259,12 @@ def noise(
             seeds = min(values.count(), default=0)
             sd = planning.spread(values, {}) or math.sqrt(values.var().mean())
             difference, level = math.sqrt(2) * sd, PLANNED / comparisons
-            rows.append(
-                {
-                    "case": case,
-                    "metric": score,
-                    "arms": len(values.columns),
-                    "seeds": seeds,
-                    "comparisons": comparisons,
-                    "sd": sd,
-                    "finds": difference * _found_effect(seeds, level) if seeds >= FIRST else math.nan,
-                    "seeds_needed": planning.seeds_for(smallest_effect, difference, level)
-                    if smallest_effect and difference > 0
-                    else None,
-                }
-            )
-    return pd.DataFrame(rows).astype({"seeds_needed": "Int64"})
+            finds = difference * _found_effect(seeds, level) if seeds >= FIRST else math.nan
+            wanted = smallest_effect if difference > 0 else None
+            needed = planning.seeds_for(wanted, difference, level) if wanted else None
+            rows.append([case, score, len(values.columns), seeds, comparisons, sd, finds, needed])
+    columns = ["case", "metric", "arms", "seeds", "comparisons", "sd", "finds", "seeds_needed"]
+    return pd.DataFrame(rows, columns=columns).astype({"seeds_needed": "Int64"})
 
 
 def _found_effect(seeds: int, level: float) -> float:

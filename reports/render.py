@@ -31,12 +31,8 @@ def shown(value: Any) -> str:
     if isinstance(value, int) and not isinstance(value, bool):
         return Markup(f"{value:,}")
     words = str(value)
-    blanks = (
-        (words[: len(words) - len(words.lstrip(" "))], words[len(words.rstrip(" ")) :])
-        if words.strip()
-        else ("", "")
-    )
-    return Markup(blanks[0] + escape(words, 2000) + blanks[1])
+    before, _, after = words.partition(words.strip(" ")) if words.strip() else ("", "", "")
+    return Markup(before + escape(words, 2000) + after)
 
 
 @functools.cache

@@ -110,8 +110,6 @@ def short(column: str) -> str:
     return label(column).name
 
 
-def layer_name(hidden_state: str) -> str:
-    """Return what a hidden state is called: "0" (or "00") is the embedding output."""
-    if not hidden_state.isdigit():
-        return hidden_state
-    return f"layer {int(hidden_state)}" if int(hidden_state) else "embeddings"
+def layer_name(number: int) -> str:
+    """Return what a hidden state is called: 0 is the embedding output."""
+    return f"layer {number}" if number else "embeddings"

@@ -66,7 +66,7 @@ def write_cover(
     cases, problems = _cases(folders, built)
     study = cases[0].study if cases else None
     title = study.request.title or study.study if study else root.name
-    result = across(case for case in cases if not ASIDE.search(case.link))
+    result = across(case for case in cases if not ASIDE.search(case.name))
     page = cover(title, cases, result, problems)
     for name, figure in page.figures.items():
         _write_figure(root, name, figure)

@@ -19,7 +19,6 @@ The method:
 """
 
 from adalayers.command.main import main
-from adalayers.presets import setups
 from adalayers.states import Settings
 from adalayers.study import Arm, Defaults, Design, Setting, Study, Tuning
 
@@ -28,8 +27,7 @@ WHOLE = "published"
 
 def whole(setting: Setting) -> Settings:
     """Return the published method for the dataset, as the thesis writes it; lr and sizes are the study's own."""
-    setup = setups(setting.dataset, setting.shape.head)[0]
-    return {"mix": "learned", **setting.published.values, "positions": setup.run.config["positions"]}
+    return {"mix": "learned", **setting.published.values, "positions": setting.setup.run.config["positions"]}
 
 
 def components(setting: Setting) -> list[Arm]:

@@ -22,7 +22,7 @@ One axis:
 """
 
 from adalayers.command.main import main
-from adalayers.presets import SetUp, logit_travel, setups
+from adalayers.presets import logit_travel
 from adalayers.states import Settings
 from adalayers.study import FACTORS, LAST, UNIFORM, Arm, Design, Page, Setting, Study, crossed
 
@@ -59,20 +59,16 @@ def first(setting: Setting) -> list[Settings]:
     return [{**pair, "lr": 1e-3}, {"alpha": 1.0, "entropy_weight": 0.0, "lr": 1e-3}]
 
 
-def _setup(setting: Setting) -> SetUp:
-    return setups(setting.dataset, setting.shape.head)[0]
-
-
 def _rate_at_its_travel(setting: Setting) -> float:
     """Return the mix_lr with which logits can travel as far in all epochs here as in the published run."""
-    setup, values = _setup(setting), setting.published.values
+    values = setting.published.values
     how = {"batch_size": setting.base.batch_size, "epochs": setting.base.epochs}
     at_rate_1 = logit_travel(values["alpha"], mix_lr=1.0, train_examples=setting.train_examples, **how)
-    return float(f"{setup.travel / at_rate_1:.3g}")
+    return float(f"{setting.setup.travel / at_rate_1:.3g}")
 
 
 def _published_note(setting: Setting) -> str:
-    published, travel = setting.published, _setup(setting).travel
+    published, travel = setting.published, setting.setup.travel
     whose = f"for {published.source}{'' if published.source == setting.dataset else ', having none for these data'}"
     return (
         f"Thesis's mix (Dremov 2024, {whose}): {published.words}, α times that rate. At its own travel: p "

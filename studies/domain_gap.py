@@ -28,11 +28,11 @@ def arms(setting: Setting) -> tuple[list[Arm], list[str]]:
     return [Arm("learned", "control", {"mix": "learned"}), LAST], []
 
 
-def dataset_id(name: str) -> str:
+def dataset_id(name: str, data_dir: str | None) -> str:
     """Return what the reference is in any spelling. Raises `BadInput` for a name that is no dataset."""
     from adalayers.tasks.task import EMBEDDED, canonical
 
-    dataset = canonical(name)
+    dataset = canonical(name, data_dir)
     return dataset.name if dataset.source == EMBEDDED else dataset.source
 
 

@@ -26,7 +26,6 @@ from collections.abc import Sequence
 from adalayers.command.main import main
 from adalayers.comparisons import Comparison, PlannedArm, pair
 from adalayers.errors import BadInput
-from adalayers.presets import setups
 from adalayers.states import Settings
 from adalayers.study import Arm, Defaults, Design, Flag, Page, Setting, Study, Tuning, named_by
 
@@ -47,7 +46,7 @@ def methods(setting: Setting) -> dict[str, tuple[str, Settings]]:
     thesis: Settings = {
         "optimiser": "adam",
         "schedule": "plateau",
-        "positions": setups(setting.dataset, setting.shape.head)[0].run.config["positions"],
+        "positions": setting.setup.run.config["positions"],
     }
     # A linear read-out as papers have it: of the mean of a text's states, or of a word's.
     own: Settings = {"own_width": True, "read_out": "mean" if texts else "linear"}
@@ -170,7 +169,7 @@ STUDY = Study(
             "which methods, next to the layer mix: names as of arms, with - for spaces, or how they begin, such as "
             "concat layer-graph fine-tuning (default: all)",
             default=lambda datasets: "",
-            canonical=lambda names: " ".join(sorted({*names.split()})),
+            canonical=lambda names, data_dir: " ".join(sorted({*names.split()})),
             several=True,
         ),
     ),

@@ -46,10 +46,10 @@ def ray_here() -> Iterator[None]:
     from adalayers.tuning.session import ray_session
 
     with contextlib.ExitStack() as session:
-        with _quiet():
+        with warnings.catch_warnings(action="ignore"):
             session.enter_context(ray_session(None))
         yield
-        with _quiet():
+        with warnings.catch_warnings(action="ignore"):
             session.close()
 
 
@@ -88,15 +88,7 @@ def empty_database(tmp_path_factory: pytest.TempPathFactory) -> Path:
     with FileLock(f"{path}.lock"):
         if not path.exists():
             made = tmp_path_factory.mktemp("mlflow") / "empty.db"
-            with _quiet():
+            with warnings.catch_warnings(action="ignore"):
                 MlflowClient(tracking_uri=f"sqlite:///{made}").search_experiments()
             made.rename(path)
     return path
-
-
-@contextlib.contextmanager
-def _quiet() -> Iterator[None]:
-    """Let the warnings of others pass: neither Ray's nor MLflow's start is under test."""
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        yield

@@ -55,11 +55,6 @@ class Backbone(nn.Module):
         self.family, self.pad_id, self.start_id, self.depth = family, pad_id, start_id, depth
         self.train(False)
 
-    @property
-    def stream(self) -> Stream:
-        """The first stream, which is the only one of most backbones."""
-        return self.streams[0]
-
     def train(self, mode: bool = True) -> Backbone:
         """Stay in eval mode, whatever `mode` says: dropout in a frozen model would only add noise."""
         super().train(False)
@@ -106,11 +101,9 @@ class Backbone(nn.Module):
                 return_dict=True,
                 **more,
             )
-        one, every = len(self.streams) == 1, dict[State, Tensor]()
-        of_streams = (
-            [output.hidden_states] if one else [output.encoder_hidden_states, output.decoder_hidden_states]
-        )
-        for stream, own, seen in zip(self.streams, of_streams, before_norm, strict=True):
+        every = dict[State, Tensor]()
+        for stream, seen in zip(self.streams, before_norm, strict=True):
+            own = output["hidden_states" if len(self.streams) == 1 else f"{stream.name}_hidden_states"]
             every |= self._named(stream, [*own, *seen])
         return {state: every[state] for state in self.states}
 

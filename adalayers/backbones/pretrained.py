@@ -101,8 +101,6 @@ def weights(folder: Path) -> list[Path]:
     """Return the files that transformers would read weights from, by its own preference; [] if incomplete."""
     if (folder / WEIGHTS_FILE).is_file():
         return [folder / WEIGHTS_FILE]
-    if not (folder / _WEIGHTS_INDEX).is_file():
-        return []
     try:
         shards = sorted(set(_json(folder / _WEIGHTS_INDEX)["weight_map"].values()))
         plain = all(re.fullmatch(r"[^/\\]+\.safetensors", shard) for shard in shards)

@@ -51,7 +51,7 @@ def cases(study: Study, flags: Flags, hold: Callable[[Folder], None] = lambda fo
     check_address(flags.resources.address)
     check_uri(tracking_uri(flags))
     if cluster_address(flags.resources.address) is None:
-        flags.resources.require_room(cpus=os.cpu_count() or 1, gpus=torch.cuda.device_count())
+        flags.resources.require_room([(os.cpu_count() or 1, torch.cuda.device_count())])
     for request in flags.requests:
         sources.canonical(request.backbone, request.data_dir)
         tasks.canonical(request.dataset, request.data_dir)
@@ -143,9 +143,7 @@ def _case(
         arms, rates = plan.known_arms(flags.study.trials), flags.study.rates
         configs = {arm.name: at_rates(arm.config, rates, prepared.shape) for arm in arms}
         check_rows(folder, prepared, configs)
-        check_plan(
-            folder, before, plan.control, {name for arm in plan.arms for name in (arm.name, *arm.aliases)}
-        )
+        check_plan(folder, before, plan.control, {name for arm in arms for name in (arm.name, *arm.aliases)})
     effect = smallest_effect(folder, before, request_record.smallest_effect, prepared.task.metric)
     request_record = dataclasses.replace(request_record, smallest_effect=effect)
     return Case(prepared=prepared, plan=plan, folder=folder, request=request_record, before=before)

@@ -34,6 +34,7 @@ from adalayers.models.model import FusionModel
 from adalayers.results.files import FINISHED, TRIALS, read_trials
 from adalayers.results.study_file import splits_in_words
 from adalayers.states import State
+from adalayers.storage.folder import Folder
 from adalayers.tasks.task import Task
 from adalayers.tensors.ragged import ragged_index
 from adalayers.training.trainer import Diverged, train
@@ -44,6 +45,8 @@ FIXED_SECONDS = 18.0
 """Of a run, whatever its trials: loading, Ray's start, the report (measured on two quiet cores: 13 to 18 s)."""
 WORKER_BYTES = 0.5e9
 """Memory of a Ray worker with torch, without its features (measured: 0.43 to 0.51 GB)."""
+COPIES = {"frozen": 0, "adapters": 1, "fine-tuned": 4}
+"""How often a trial holds its base model's weights: a copy; then its gradients, and two moments of each."""
 LARGE = 1_000_000_000
 """Parameters from which on a backbone is not loaded to be timed."""
 
@@ -55,28 +58,39 @@ def describe(case: Case, flags: Flags) -> str:
     searches = plan.searches if request.trials else []
     arms = plan.known_arms(request.trials)
     here = torch.cuda.device_count()
-    concurrency = max(1, resources.at_a_time(cpus=os.cpu_count() or 1, gpus=here))
-    features = feature_choice(
+    concurrency = max(1, resources.at_a_time([(os.cpu_count() or 1, here)]))
+    mode, why = feature_choice(
         prepared, flags.features, flags.cache_dir, gpus_per_trial=resources.gpus_per_trial
     )
-    missing, live = not_stored(prepared, flags.cache_dir), features.mode == "live"
+    missing, live = not_stored(prepared, flags.cache_dir), mode == "live"
     sizes = [max(request.trials, search.min_trials) for search in searches]
     planned = [
-        *((search.base, n + request.seeds) for search, n in zip(searches, sizes, strict=True)),
-        *((arm.config, request.seeds) for arm in arms),
+        *((search.base, n) for search, n in zip(searches, sizes, strict=True)),
         *((arm.config, len(request.rates)) for arm in plan.arms),
     ]
-    total = sum(n for _, n in planned)
+    confirmed = [
+        (config, request.seeds) for config in (*(s.base for s in searches), *(a.config for a in arms))
+    ]
+    total = sum(n for _, n in (*planned, *confirmed))
     # Which trials of others it takes is not known before arms have tried their rates.
-    elsewhere = case.trained_elsewhere(environment(prepared, features.mode, plan)).ids
-    taken = 0 if request.rates else len(elsewhere)
-    done = min(total, _done(case, flags, total))
+    elsewhere = case.trained_elsewhere(environment(prepared, mode, plan)).ids
+    ended = set() if flags.fresh else _ended(case.folder)
+    taken = 0 if request.rates else len({*elsewhere} - ended)
+    before = case.before.request
+    asked, was = ((run.trials, run.seeds, run.until_decided) for run in (request, before))
+    finished = asked == was and case.before.runs.state == "finished"
+    done = total if ended and finished else min(total, len(ended))
     left = max(0, total - done - taken)
-    forward, each = _seconds(prepared, [config for config, _ in planned], live=live)
+    configs = [config for config, _ in (*planned, *confirmed)]
+    forward, each, last = _seconds(prepared, configs, live=live, variants=len(plan.variants))
     passes = 0.0 if live else forward * padded_tokens(missing)
     # Arms are confirmed seed by seed: those that are left cost what all of them do, on average.
-    trials = left * sum(n * each[config] for config, n in planned) / max(1, total)
-    memory = concurrency * (WORKER_BYTES + (weight_bytes(source) if live else 0))
+    seconds = sum(n * each[config] for config, n in (*planned, *confirmed))
+    seconds += sum(n * last[config] for config, n in confirmed)
+    trials = left * seconds / max(1, total)
+    longest = max(each[config] + last[config] for config in configs)
+    copies = live + max(COPIES[config.base_model] for config in configs)
+    memory = concurrency * (WORKER_BYTES + (weight_bytes(source) * copies if copies else 0))
     examples = ", ".join(f"{name} {len(split)}" for name, split in task.splits.items())
     bests = " and the best of each search" if searches else ""
     too_few = f"; a verdict takes {FIRST} seeds" if request.seeds < FIRST else ""
@@ -96,11 +110,13 @@ def describe(case: Case, flags: Flags) -> str:
         "arms": f"{len(arms)}{bests}, {request.seeds} seeds each{too_few}",
         "dropped": "; ".join(f"{name}: {reason}" for name, reason in plan.dropped),
         "trials": f"{total}, {done} done" + (f", {taken} taken from other studies" if taken else ""),
-        "cache": f"{prepared.store_bytes / 1e6:.0f} MB in {flags.cache_dir}, all of test among it unless "
+        "cache": ""
+        if live
+        else f"{prepared.store_bytes / 1e6:.0f} MB in {flags.cache_dir}, all of test among it unless "
         f"--test-examples caps it; {missing_bytes(prepared, flags.cache_dir) / 1e6:.0f} MB of it to come",
-        "features": f"{features.mode}: {features.why}; of each text {source.pooling or 'every token'}",
+        "features": f"{mode}: {why}; of each text {source.pooling or 'every token'}",
         "memory": f"about {memory / 1e9:.1f} GB for {concurrency} trials at a time; hidden states are shared",
-        "time": f"{states}; a trial at most {duration(max(each.values()))}; {left} trials left, each with all its "
+        "time": f"{states}; a trial at most {duration(longest)}; {left} trials left, each with all its "
         f"epochs: in all at most about {duration(FIXED_SECONDS + passes + trials / concurrency)}, as busy as this "
         "machine is now",
     }
@@ -108,15 +124,12 @@ def describe(case: Case, flags: Flags) -> str:
     return "\n".join([title, *(f"  {name:<12}{text}" for name, text in lines.items() if text)])
 
 
-def _done(case: Case, flags: Flags, total: int) -> int:
-    """Return how many trials have ended; all `total` of a study that has finished with what is asked for."""
-    before, request = case.before.request, flags.study
-    if flags.fresh or not case.folder.exists(TRIALS):
-        return 0
-    same = (before.trials, before.seeds) == (request.trials, request.seeds)
-    if same and case.before.runs.state == "finished":
-        return total
-    return int(read_trials(case.folder)["status"].isin(FINISHED).sum())
+def _ended(folder: Folder) -> set[str]:
+    """Return the ids of a study's trials that have ended."""
+    if not folder.exists(TRIALS):
+        return set()
+    trials = read_trials(folder)
+    return {*trials.loc[trials["status"].isin(FINISHED), "trial_id"]}
 
 
 def backbone_line(prepared: Prepared) -> str:
@@ -171,9 +184,11 @@ class _InMemory:
 
 
 def _seconds(
-    prepared: Prepared, configs: Sequence[TrialConfig], *, live: bool
-) -> tuple[float, dict[TrialConfig, float]]:
-    """Return how long the backbone's pass takes for a token, and a trial of each configuration with all its epochs.
+    prepared: Prepared, configs: Sequence[TrialConfig], *, live: bool, variants: int
+) -> tuple[float, dict[TrialConfig, float], dict[TrialConfig, float]]:
+    """Return how long the backbone's pass takes for a token, all epochs of each configuration, and what follows them.
+
+    That is of a confirmed arm: the variants of its model on validation, and test.
 
     A trial's time depends on shapes alone: of configurations that do the same work one is timed. A backbone that is not
     loaded takes no time.
@@ -186,9 +201,9 @@ def _seconds(
     sample = whole.subset(chosen, _InMemory(lengths, prepared.source.width))
     loads = prepared.source.has_weights and prepared.backbone_parameters[0] < LARGE
     forward = time_backbone(prepared, torch.device("cpu")) if loads else 0.0
-    train, validation = (len(prepared.task.splits[name]) for name in ("train", "validation"))
+    train, validation, test = (len(prepared.task.splits[name]) for name in ("train", "validation", "test"))
     timed: dict[Any, float] = {}
-    taken = {}
+    taken, last = {}, {}
     for config in dict.fromkeys(configs):
         n_parameters = FusionModel(config, prepared.shape).n_parameters()
         key = config.fusion, config.base_model, config.batch_size, n_parameters
@@ -197,9 +212,12 @@ def _seconds(
             timed[key] = _seconds_per_example(prepared, sample, with_overrides(config, of_head))
         each = timed[key] + live * forward * whole.features.lengths.mean()
         # An evaluation has no backward pass.
-        examples = 0.75 * min(config.train_examples or train, train) + 0.25 * validation
+        examples = (
+            0.75 * min(config.train_examples or train, train) + 0.25 * validation / config.evaluate_every
+        )
         taken[config] = config.epochs * examples * each
-    return forward, taken
+        last[config] = 0.25 * (variants * validation + test) * each
+    return forward, taken, last
 
 
 def _seconds_per_example(prepared: Prepared, sample: SplitData, config: TrialConfig) -> float:

@@ -64,7 +64,8 @@ class Flags:
         "NAME",
     )
     tracking_uri: str | None = flag(
-        "MLflow; none turns it off (default: MLFLOW_TRACKING_URI, else <output>/mlflow.db)", metavar="URI"
+        "MLflow; none turns it off (default: MLFLOW_TRACKING_URI, else <output>/mlflow.db where that is no URI)",
+        metavar="URI",
     )
     cache_dir: Path = flag(
         "the store of hidden states (default: ADALAYERS_CACHE, else the user's cache folder)", metavar="DIR"
@@ -93,8 +94,8 @@ def parser(study: Study, program: str = "") -> argparse.ArgumentParser:
     if study.flags:
         group = p.add_argument_group(f"Of {study.name} alone")
         for own in study.flags:
-            several = "+" if own.several else None
-            reading = {"metavar": "NAME", "nargs": several, "choices": own.choices or None}
+            several = {"nargs": "+", "action": "extend"} if own.several else {}
+            reading = {"metavar": "NAME", "choices": own.choices or None} | several
             group.add_argument(f"--{own.name}", help=own.help, **reading)
     # Each of several searches has a few trials: a scheduler would stop most of them while their rates still rise.
     all_to_the_end = {"scheduler": "fifo"} if study.design.tunings else {}
@@ -121,10 +122,10 @@ def _reading(field: dataclasses.Field[Any], hint: Any) -> dict[str, Any]:
         refused = field.metadata.get("refused", {})
         return {"choices": choices, "default": field.default, "type": partial(_chosen, refused)}
     reading = {"metavar": field.metadata["metavar"], "default": field.default}
-    if typing.get_origin(types[0]) in (dict, tuple):
-        of_each = {"type": float} if typing.get_args(types[0])[0] is float else {}
+    if field.metadata.get("several") or typing.get_origin(types[0]) in (dict, tuple):
+        of_each = {"type": float} if float in typing.get_args(types[0]) else {}
         return reading | {"nargs": "+", "action": "extend", "default": []} | of_each
-    return reading | {"type": types[0]} | ({"nargs": "+"} if field.metadata.get("several") else {})
+    return reading | {"type": types[0]}
 
 
 def _chosen(refused: Mapping[str, str], text: str) -> str:
@@ -171,7 +172,7 @@ def parse(study: Study, argv: Sequence[str], command: str = "", program: str = "
         ),
         resources=Resources(**_values(Resources, given)),
         own=own,
-        own_identity={flag.key: flag.canonical(own[flag.key]) for flag in study.flags},
+        own_identity={flag.key: flag.canonical(own[flag.key], requests[0].data_dir) for flag in study.flags},
         **_values(Flags, given) | output,
     )
 

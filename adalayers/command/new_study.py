@@ -7,6 +7,7 @@ import os
 import re
 from pathlib import Path
 
+from adalayers.command.studies import own_studies
 from adalayers.console.progress import show
 from adalayers.errors import BadInput, CannotWrite
 from adalayers.installed import FOLDERS
@@ -22,7 +23,7 @@ def new_study(name: str) -> None:
     """
     if not re.fullmatch(r"[a-z][a-z0-9_]*", name):
         raise BadInput(f"wanted a name of small letters, digits and _, got {name!r}; choose another")
-    if name in FOLDERS or any(importlib.util.find_spec(module) for module in (name, f"studies.{name}")):
+    if name in (*FOLDERS, *own_studies()) or importlib.util.find_spec(name):
         raise BadInput(
             f"wanted a name that no module has, Python or a package has a {name!r}; choose another"
         )

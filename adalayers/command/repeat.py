@@ -76,7 +76,9 @@ def repeat(
             show(f"{name:<24} {before:.6f}  again {float(score):.6f}")
             same = same and before == score
     there = study.environment.machine
-    other = f"not the same: the study ran on {there}; other machines and groups round otherwise"
+    other = (
+        f"not the same: the study ran on {there}; other machines, groups and --cpus-per-trial round otherwise"
+    )
     show("the same" if same else other)
     return SAME if same else OTHER
 

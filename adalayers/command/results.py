@@ -47,7 +47,11 @@ def _left(study: StudyFile, done: int) -> str:
     """Return about how long a study that has not ended has to run, from the mean time of its trials so far."""
     request, runs = study.request, study.runs
     searches = sum(map(bool, request.spaces.values()))
-    left = searches * request.trials + (len(request.rates) + request.seeds) * len(request.arms) - done
+    found = any(
+        arm.role in ("best", "tuned") for arm in request.arms
+    )  # else the arms of searches are to come
+    left = searches * (request.trials + (0 if found else request.seeds))
+    left += (len(request.rates) + request.seeds) * len(request.arms) - done
     if runs.state == "finished" or left <= 0 or not done or not runs.concurrency:
         return ""
     return f"about {duration(left * runs.training_seconds / done / runs.concurrency)}"

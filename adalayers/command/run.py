@@ -95,12 +95,12 @@ def _ready(study: Study, flags: Flags, case: Case, deadline: float) -> tuple[Mod
     mirror.check()
     if study.measures:
         _measure(study, flags, case)
-    features = feature_choice(
+    mode, why = feature_choice(
         prepared, flags.features, flags.cache_dir, gpus_per_trial=flags.resources.gpus_per_trial
     )
-    logger.info(f"hidden states: {features.mode} ({features.why})")
-    data = prepared.data(features.mode, cache=flags.cache_dir, on_progress=_rates(deadline))
-    return features.mode, data, mirror
+    logger.info(f"hidden states: {mode} ({why})")
+    data = prepared.data(mode, cache=flags.cache_dir, on_progress=_rates(deadline))
+    return mode, data, mirror
 
 
 def _measure(study: Study, flags: Flags, case: Case) -> None:

@@ -16,12 +16,12 @@ def find_study(name: str) -> Study:
     Raises:
         BadInput: There is none of that name, or it cannot be imported.
     """
-    if name in _own():
+    if name in own_studies():
         study = own_module(f"studies.{name}").STUDY
     elif entry := added("studies").get(name):
         study = load_added(entry)
     else:
-        raise unknown("study", name, [*_own(), *added("studies")])
+        raise unknown("study", name, [*own_studies(), *added("studies")])
     if not isinstance(study, Study):
         raise BadInput(
             f"wanted a Study by the name {name}, got {type(study).__name__}; name it as module:STUDY"
@@ -32,7 +32,7 @@ def find_study(name: str) -> Study:
 def list_studies() -> None:
     """Print every study with its question."""
     show("usage: adalayers study STUDY [flags]; adalayers study STUDY --help explains them\n")
-    names = dict.fromkeys([*_own(), *added("studies")])
+    names = dict.fromkeys([*own_studies(), *added("studies")])
     for name in names:
         try:
             about = find_study(name).question
@@ -41,5 +41,6 @@ def list_studies() -> None:
         show(f"{name:<{max(map(len, names))}}  {about}")
 
 
-def _own() -> list[str]:
+def own_studies() -> list[str]:
+    """Return the names of this project's own studies."""
     return sorted(module.name for module in pkgutil.iter_modules(own_module("studies").__path__))

@@ -104,31 +104,32 @@ class TrialProgress:
     runs counts as the share of its epochs that has passed.
 
     Args:
-        epochs: Most of a trial.
         remaining: Counts the trials that have not ended.
         total: Counts all.
         best: The best validation score of earlier runs.
     """
 
-    def __init__(self, metric: str, epochs: int, remaining: _Count, total: _Count, best: float | None = None):
-        self.metric, self._epochs, self._best = metric, epochs, best
+    def __init__(self, metric: str, remaining: _Count, total: _Count, best: float | None = None):
+        self.metric, self._best = metric, best
         self._remaining, self._total = remaining, total
         self._began: float | None = None
         self._said, self._ended = time.monotonic(), 0
-        self._running: dict[str, tuple[int, float]] = {}
+        self._running: dict[str, tuple[int, float, int]] = {}
 
-    def at(self, program: str, trials: int, epoch: float = 0.0, seconds: float = 0.0) -> None:
-        """Note at which epoch the trials of a program are, `seconds` after they began; without trials it has ended."""
+    def at(
+        self, program: str, trials: int, epoch: float = 0.0, epochs: int = 1, seconds: float = 0.0
+    ) -> None:
+        """Note at which of their epochs a program's trials are, `seconds` after they began; with none it has ended."""
         now = time.monotonic()
         self._running.pop(program, None)
         if not trials:
             return
-        self._running[program] = trials, epoch
+        self._running[program] = trials, epoch, epochs
         self._began = now - seconds if self._began is None else self._began
         if now - self._said >= max(LINE_SECONDS, LINE_SHARE * (now - self._began)):
-            running = sum(n for n, _ in self._running.values())
-            epochs = " and ".join(sorted({f"{at:.0f}" for _, at in self._running.values()}, key=float))
-            what = f"{running} trials are in epoch {epochs} of at most {self._epochs}"
+            counts, at, most = zip(*self._running.values(), strict=True)
+            where = " and ".join(sorted({f"{epoch:.0f}" for epoch in at}, key=float))
+            what = f"{sum(counts)} trials are in epoch {where} of at most {max(most)}"
             self._say(what, refreshes=True)
 
     def ended(self, row: TrialRow) -> None:
@@ -147,7 +148,7 @@ class TrialProgress:
     def _say(self, what: str, *, refreshes: bool) -> None:
         now = self._said = time.monotonic()
         remaining, total = self._remaining(), self._total()
-        passed = sum(n * min(1.0, epoch / self._epochs) for n, epoch in self._running.values())
+        passed = sum(n * min(1.0, epoch / epochs) for n, epoch, epochs in self._running.values())
         each = (now - (self._began or now)) / max(1e-9, self._ended + passed)
         left = duration(max(0.0, remaining - passed) * each)
         logger.info(

@@ -5,7 +5,6 @@ from __future__ import annotations
 import shutil
 import time
 from collections.abc import Iterable
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
@@ -25,21 +24,13 @@ SAMPLE = 96
 """Training sequences that the backbone is timed on."""
 
 
-@dataclass(frozen=True)
-class FeatureChoice:
-    """mode: memory, disk or live; why: the reason, in words."""
-
-    mode: Mode
-    why: str
-
-
 def feature_choice(
     prepared: Prepared,
     asked: Mode | Literal["auto"],
     cache: Path,
     *,
     gpus_per_trial: float | None,
-) -> FeatureChoice:
+) -> tuple[Mode, str]:
     """Return how a study has its hidden states: as asked, or for "auto" in memory or on disk where there is room.
 
     Args:
@@ -50,17 +41,17 @@ def feature_choice(
     """
     states = f"{size(prepared.store_bytes)} of hidden states"
     if asked != "auto":
-        return FeatureChoice(asked, f"as asked; {states}")
+        return asked, f"as asked; {states}"
     memory, disk, gpu = free_bytes(cache)
     if missing_bytes(prepared, cache) > disk:
-        return FeatureChoice("live", f"{states} do not fit the {size(disk)} that are free for the cache")
+        return "live", f"{states} do not fit the {size(disk)} that are free for the cache"
     room, of_room = float(memory), "memory that are free"
     if gpu is not None:
         room, of_room = gpu / max(1.0, 1.0 / (gpus_per_trial or 1.0)), "GPU memory that a trial can have"
     if prepared.store_bytes <= MEMORY_SHARE * room:
-        return FeatureChoice("memory", f"{states} fit the {size(room)} of {of_room}")
+        return "memory", f"{states} fit the {size(room)} of {of_room}"
     why = f"{states} do not fit the {size(room)} of {of_room}; --features live computes them again instead"
-    return FeatureChoice("disk", why)
+    return "disk", why
 
 
 def not_stored(prepared: Prepared, cache: Path) -> list[Encoded]:

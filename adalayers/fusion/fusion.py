@@ -126,10 +126,7 @@ class Fusion(nn.Module, ABC):
         """Return the trainable parameters, each in one group, those of `undecayed` in the last."""
         rest = {name: p for name, p in self.named_parameters() if p.requires_grad}
         own = [rest.pop(name) for name in self.undecayed if name in rest]
-        return [
-            ParameterGroup([*rest.values()]),
-            *([ParameterGroup(own, self.mix_lr, weight_decay=0.0)] if own else []),
-        ]
+        return [ParameterGroup([*rest.values()]), ParameterGroup(own, self.mix_lr, weight_decay=0.0)]
 
     def unused_parameters(self) -> int:
         """Return how many trainable parameters can never affect what the fusion gives."""

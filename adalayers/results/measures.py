@@ -57,7 +57,7 @@ def write_references(folder: Folder, key: Mapping[str, Any], rows: Mapping[str, 
 def read_references(folder: Folder, key: Mapping[str, Any] | None = None) -> dict[str, Scores] | None:
     """Return the scores of references that the file holds, by name; None where it holds no word, or of another key."""
     try:
-        references = _read(folder)["references"]
+        references = folder.read_object(MEASURES)["references"]
         if key is not None and references["key"] != to_json(key):
             return None
         return {
@@ -76,7 +76,7 @@ def write_shared(folder: Folder, indices: Mapping[str, Sequence[int]]) -> None:
 def read_shared(folder: Folder, split: str) -> list[int]:
     """Return the indices of the examples of a split that also stand in train; none where the file has none."""
     try:
-        return [int(index) for index in _read(folder)["shared"][split]]
+        return [int(index) for index in folder.read_object(MEASURES)["shared"][split]]
     except (ValueError, KeyError, TypeError):
         return []
 
@@ -89,7 +89,7 @@ def write_measures(folder: Folder, key: Mapping[str, Any], measures: Mapping[str
 
 def measured(folder: Folder, key: Mapping[str, Any] | None = None) -> dict[str, Measured]:
     """Return what the file holds, by name; empty without a file, for a broken one, and for one of another key."""
-    document = _read(folder)
+    document = folder.read_object(MEASURES)
     try:
         rows = document["measures"].items() if key in (None, document["key"]) else ()
         return {name: Measured(**_renamed(row, "of", "counted")) for name, row in rows}
@@ -109,14 +109,6 @@ def _renamed(row: Mapping[str, Any], old: str, new: str) -> dict[str, Any]:
     return {new if name == old else name: value for name, value in row.items()}
 
 
-def _read(folder: Folder) -> dict[str, Any]:
-    """Return what the file holds; nothing without a file, and of a broken one."""
-    try:
-        return dict(folder.read_json(MEASURES))
-    except (OSError, ValueError, TypeError):
-        return {}
-
-
 def _write(folder: Folder, **parts: Mapping[str, Any]) -> None:
     """Write these parts of the file, and leave the others."""
-    folder.write_json(MEASURES, {**_read(folder), **parts})
+    folder.write_json(MEASURES, {**folder.read_object(MEASURES), **parts})

@@ -160,6 +160,13 @@ class Folder:
         except RecursionError:
             raise ValueError("it is nested too deep") from None
 
+    def read_object(self, name: str) -> dict[str, Any]:
+        """Return an object of JSON; nothing without a file, and of a broken one."""
+        try:
+            return dict(self.read_json(name))
+        except (OSError, ValueError, TypeError):
+            return {}
+
     def write_json(self, name: str, value: Any) -> None:
         self.write_bytes(name, (json.dumps(to_json(value), indent=1) + "\n").encode())
 
@@ -213,7 +220,17 @@ class Folder:
 
     def move(self, name: str, to: Folder) -> None:
         """Move `name` to be the folder or file `to`, on the same file system."""
-        self._ask(self._fs.move, self._at(name), to._root, slow=True)
+        path = self._at(name)
+        there = self._ask(self._fs.get_file_info, path)
+        if self.is_local or there.is_file:
+            self._ask(self._fs.move, path, to._root, slow=True)
+            return
+        for each in self._ask(
+            self._fs.get_file_info, fs.FileSelector(path, recursive=True)
+        ):  # S3 moves no folder
+            if each.is_file:
+                self._ask(self._fs.move, each.path, to._root + each.path.removeprefix(path), slow=True)
+        self.delete(name)
 
     def _ask(self, call: Callable[..., Answer], *given: Any, slow: bool = False) -> Answer:
         """Call the file system: in time, where it is not this machine's.

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import contextlib
 import datetime
+import fcntl
 import logging
 import os
 import secrets
@@ -62,13 +63,15 @@ def is_driven(folder: Folder) -> bool:
     """Return whether a driver works on a results folder; of one at a URI, whether its driver said so lately."""
     parent = folder.parent()
     if not folder.is_local:
-        return _fresh(_read(parent, _driver_file(folder)))
-    path = _lock_file(folder)
+        return _fresh(parent.read_object(_driver_file(folder)))
     try:
-        with own_lock(path, timeout=0) if path.exists() else contextlib.nullcontext():
-            return False
-    except Timeout:
+        with _lock_file(folder).open("rb") as file:  # for reading: it may be another user's
+            fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)
+    except FileNotFoundError:
+        return False
+    except BlockingIOError:
         return True
+    return False
 
 
 def own_lock(path: Path, timeout: float) -> FileLock:
@@ -86,7 +89,7 @@ def _locked(folder: Folder, parent: Folder, name: str, driver: Mapping[str, Any]
         lock = own_lock(path, timeout=0)
         lock.acquire()
     except Timeout:
-        raise _taken(folder, _read(parent, name)) from None
+        raise _taken(folder, parent.read_object(name)) from None
     except OSError as error:
         raise CannotWrite(
             f"wanted to write results to {folder.uri}, which cannot be done ({error.strerror or error}); "
@@ -107,7 +110,7 @@ def _stamped(folder: Folder, parent: Folder, name: str, driver: Mapping[str, Any
     driver = {**driver, "id": secrets.token_hex(8)}
 
     def stamp() -> None:
-        driving = _read(parent, name)
+        driving = parent.read_object(name)
         if _fresh(driving) and driving.get("id") != driver["id"]:
             raise _taken(folder, driving)
         parent.write_json(name, {**driver, "time": time.time()})
@@ -134,7 +137,7 @@ def _stamped(folder: Folder, parent: Folder, name: str, driver: Mapping[str, Any
         ended.set()
         renewing.join()
         with contextlib.suppress(OSError, BadInput):
-            if _read(parent, name).get("id") == driver["id"]:
+            if parent.read_object(name).get("id") == driver["id"]:
                 parent.delete(name)
 
 
@@ -149,14 +152,6 @@ def _driver_file(folder: Folder) -> str:
 def _fresh(stamp: JsonObject) -> bool:
     told = stamp.get("time")
     return isinstance(told, int | float) and time.time() - told < STALE_SECONDS
-
-
-def _read(parent: Folder, name: str) -> JsonObject:
-    """Return what a driver has said of itself, {} where nothing can be read."""
-    try:
-        return dict(parent.read_json(name))
-    except (OSError, ValueError, TypeError):
-        return {}
 
 
 def _taken(folder: Folder, driver: Mapping[str, Any]) -> BadInput:

@@ -130,11 +130,6 @@ class Task:
         described = self.kind.described(self.label_names)
         return f"{described} of pairs of texts" if pairs else described
 
-    @property
-    def distribution(self) -> dict[str, dict[str, float]]:
-        """By split, how often each class is a label, or what describes the numbers that are labels."""
-        return {role: self.kind.describe_labels(self.gold(role)) for role in self.splits}
-
     def gold(self, role: str) -> Gold:
         """Return the labels of a split as predictions are scored against them."""
         return self.splits[role].gold(self.label_names)

@@ -27,8 +27,8 @@ from adalayers.backbones.tokens import Encoded
 from adalayers.data.trial_data import SplitData, TrialData
 from adalayers.errors import BadInput
 from adalayers.features.features import LiveFeatures, StoredFeatures, stored
+from adalayers.features.store import META
 from adalayers.results.provenance import other_software, software
-from adalayers.states import Precision
 from adalayers.storage.folder import Folder
 from adalayers.storage.redaction import clean, reason
 from adalayers.tuning import ray_private
@@ -127,7 +127,7 @@ def share(results: Sequence[Folder], data: Sequence[TrialData]) -> None:
     if not others:
         return
     splits = [split for case in data for split in case.splits.values()]
-    paths = [path for split in splits if (path := _folder_read(split)) is not None]
+    paths = [path for split in splits if (path := _read(split)) is not None]
     word = f".reach-{secrets.token_hex(6)}"
     try:
         answers = {
@@ -154,10 +154,10 @@ def _on(node: str, function: Callable[..., object], gpus: float = 0) -> Any:
     )
 
 
-def _folder_read(split: SplitData) -> str | None:
-    """Return the folder that reading a split's hidden states needs on the machine that reads."""
+def _read(split: SplitData) -> str | None:
+    """Return what reading a split's hidden states needs on the machine that reads: of a store, what ends it."""
     if isinstance(split.features, StoredFeatures):
-        return str(split.features.folder)
+        return str(split.features.folder / META)
     return str(split.features.source.folder) if isinstance(split.features, LiveFeatures) else None
 
 
@@ -203,7 +203,7 @@ def _reach(
     for address in results:
         with contextlib.suppress(OSError, BadInput):
             Folder(address).write_bytes(f"{word}-{node}", b"")
-    return other_software(driver), [path for path in paths if not Path(path).is_dir()]
+    return other_software(driver), [path for path in paths if not Path(path).exists()]
 
 
 def _fill_all(
@@ -214,18 +214,17 @@ def _fill_all(
     splits = [(case.source, split) for case in data for split in case.splits.values()]
     for node, folders in missing.items():
         for source, split in splits:
-            if _folder_read(split) not in folders:
+            if _read(split) not in folders:
                 continue
             features, machine = split.features, machines[node]
             if not isinstance(features, StoredFeatures) or source is None:
                 raise BadInput(
-                    f"wanted the base model in {_folder_read(split)} on all machines, the cluster's machine {machine} "
+                    f"wanted the base model in {_read(split)} on all machines, the cluster's machine {machine} "
                     "does not have it; name one on shared storage"
                 )
             logger.info(f"{machine} does not see the hidden states in {features.folder}: it computes them")
             gpus = 1 if features.meta.get("computed_with", {}).get("device") == "cuda" else 0
-            precision = features.meta["key"]["precision"]
-            task = _on(node, _fill, gpus).remote(str(features.folder), source, split.tokens, precision)
+            task = _on(node, _fill, gpus).remote(features.folder, source, split.tokens, features.meta)
             filling.append((machine, node, task))
     for machine, node, task in filling:
         try:
@@ -239,10 +238,14 @@ def _fill_all(
             )
 
 
-def _fill(folder: str, source: BackboneSource, encoded: Encoded, precision: Precision) -> str:
-    """Compute a store on this machine; return what went wrong, nothing where nothing did."""
+def _fill(folder: Path, source: BackboneSource, encoded: Encoded, meta: Mapping[str, Any]) -> str:
+    """Compute a store on this machine as the driver's is; return what went wrong, nothing where nothing did."""
+    about = {name: meta[name] for name in ("dataset", "path", "split", "splits") if name in meta}
+    precision = meta["key"]["precision"]
     try:
-        features = stored(Path(folder).parent, source, encoded, lambda: load(source), precision=precision)
+        there = stored(
+            folder.parent, source, encoded, lambda: load(source), precision=precision, about=about
+        ).folder
     except BadInput as error:
         return str(error)
-    return "" if str(features.folder) == folder else "its packages are of other releases"
+    return "" if there == folder else f"it has {there.name} for {folder.name}"

@@ -68,7 +68,7 @@ def environment(prepared: Prepared, mode: Mode, plan: StudyPlan) -> EnvironmentR
             baseline={
                 prefix: task.baseline(name) for name, prefix in PREFIXES.items() if name in task.splits
             },
-            distribution=task.distribution,
+            distribution={role: task.kind.describe_labels(task.gold(role)) for role in task.splits},
         ),
         hidden_states=tuple(state.name for state in plan.base.states(prepared.shape)),
         git=git_state(),

@@ -82,9 +82,7 @@ class RunningCase:
         self.mirror.changed()
         best, agenda = self.record.best(), self.agenda
         best_score = None if best is None else self.record.score(best)
-        self._progress = TrialProgress(
-            data.metric, case.plan.base.epochs, agenda.remaining, agenda.total, best_score
-        )
+        self._progress = TrialProgress(data.metric, agenda.remaining, agenda.total, best_score)
         self.on_epoch = self._progress.at
 
     def _take(self, job: TrialJob) -> bool:

@@ -62,7 +62,7 @@ class Search:
         self.distributions = OptunaSearch.convert_search_space(planned.space.domains)
         optuna.logging.set_verbosity(optuna.logging.WARNING)
         self._optuna = optuna.create_study(direction="maximize")
-        self._suggested: dict[str, optuna.trial.Trial] = {}
+        self.under_way: dict[str, optuna.trial.Trial] = {}
         self._seen: set[str] = set()
         self._exhausted = False
         self._replay()
@@ -70,11 +70,6 @@ class Search:
         self._points = self._initial_points()
         if self.how == "grid" and self.trials > len(self._seen) and not (self._points or self._resumed):
             self._exhaust()
-
-    @property
-    def under_way(self) -> bool:
-        """Whether trials that it suggested have not ended."""
-        return bool(self._suggested)
 
     @property
     def size(self) -> int:
@@ -94,7 +89,7 @@ class Search:
             values = self._values(row)
             config = self._config(values)
             if self._identify(config, self.seed) == row.trial_id and self._has(values):
-                self._suggested[row.trial_id] = self._ask(values)
+                self.under_way[row.trial_id] = self._ask(values)
                 return self._job(row.trial_id, config)
         for _ in range(DUPLICATES):
             if self._exhausted or len(self._seen) >= self.trials:
@@ -110,7 +105,7 @@ class Search:
                 self._tell(trial, trial_id, "completed" if completed else "failed")
                 continue
             self._seen.add(trial_id)
-            self._suggested[trial_id] = trial
+            self.under_way[trial_id] = trial
             return self._job(trial_id, config)
         self._exhaust()
         return None
@@ -129,7 +124,7 @@ class Search:
             trial_id: Which one; those of other searches are passed over.
             status: As in `trials.csv`.
         """
-        if (trial := self._suggested.pop(trial_id, None)) is not None:
+        if (trial := self.under_way.pop(trial_id, None)) is not None:
             self._tell(trial, trial_id, status)
 
     def _tell(self, trial: optuna.trial.Trial, trial_id: str, status: str) -> None:

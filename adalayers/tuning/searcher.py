@@ -103,7 +103,8 @@ class StudySearcher(ray_private.NeverRestored, Searcher):
         if trial_id in self._trials and "epoch" in result:
             number, jobs = self._trials[trial_id]
             seconds = float(result.get("time_total_s") or 0.0)
-            self.cases[number].on_epoch(trial_id, len(jobs), float(result["epoch"]), seconds)
+            epochs = max(job.config.epochs for job in jobs)
+            self.cases[number].on_epoch(trial_id, len(jobs), float(result["epoch"]), epochs, seconds)
 
     @_ours()
     def on_trial_complete(

@@ -72,7 +72,7 @@ def trainable(
                 _write_progress(Folder(job.work), "failed", error=f"{OTHER_SOFTWARE}: {other}")
             return
         _leave_out_imports()  # before its data come: those must be collected
-        torch.set_num_threads(resources.threads)
+        torch.set_num_threads(max(1, int(resources.cpus_per_trial)))
         heartbeat = Heartbeat(Folder(jobs[0].work), resources.hang_minutes)
         heartbeat()  # hidden states may be far away
         run_in_study(jobs, ray.get(data[jobs[0].case]), resources, heartbeat)

@@ -45,12 +45,8 @@ class Case:
     Its name is that of its folder, which a study set aside by `--fresh` does not share with its successor.
     """
 
-    link: str
+    name: str
     evidence: Evidence
-
-    @property
-    def name(self) -> str:
-        return self.link.rsplit("/", 1)[-1]
 
     @property
     def request(self) -> RequestRecord:
@@ -161,18 +157,15 @@ def run_alike(cases: Iterable[Case]) -> tuple[list[list[Case]], list[tuple[str, 
     left_out = []
     for own, (case, *others) in groups[1:]:
         if not others:
-            unlike = [
-                (
-                    [flag for flag in {**flags, **own} if flags.get(flag) != own.get(flag)],
-                    flags,
-                    group[0].name,
-                )
-                for flags, group in compared
-            ]
-            (flag, *_), wanted, reference = min(unlike, key=lambda one: len(one[0]))
-            why = f"{flag} is {own.get(flag, UNSET)} there and {wanted.get(flag, UNSET)} in {reference}"
+            wanted, (reference, *_) = min(compared, key=lambda group: len(_unlike(group[0], own)))
+            flag = _unlike(wanted, own)[0]
+            why = f"{flag} is {own.get(flag, UNSET)} there and {wanted.get(flag, UNSET)} in {reference.name}"
             left_out.append((case.name, why))
     return [group for _, group in compared], left_out
+
+
+def _unlike(flags: JsonObject, others: JsonObject) -> list[str]:
+    return [flag for flag in {**flags, **others} if flags.get(flag) != others.get(flag)]
 
 
 def _effects(cases: Sequence[Case]) -> list[AcrossClaim]:

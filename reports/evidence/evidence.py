@@ -14,7 +14,6 @@ import pandas as pd
 from adalayers.results.interim_analyses import InterimAnalysis, planned_error
 from adalayers.results.measures import read_shared
 from adalayers.results.study_file import EnvironmentRecord, Factor, RequestRecord
-from adalayers.tasks.kind import TaskKind
 from adalayers.tasks.kinds import KINDS
 from adalayers.tasks.metrics import RankMetric, bounds, metric
 from reports import names
@@ -313,19 +312,10 @@ class Evidence:
     # Predictions
 
     @property
-    def kind(self) -> TaskKind | None:
-        """The kind of task; None for one that is not known here."""
-        return KINDS.get(self.environment.dataset.kind)
-
-    @property
     def tokens(self) -> bool:
         """Whether labels are tags of entities."""
-        return self.kind is not None and self.kind.marks_entities
-
-    @property
-    def per_word(self) -> bool:
-        """Whether every word has a label."""
-        return self.kind is not None and self.kind.per_word
+        kind = KINDS.get(self.environment.dataset.kind)
+        return kind is not None and kind.marks_entities
 
     def row_of(self, arm: str | None) -> Mapping[str, Any] | None:
         """Return the row of `tables.arms` of an arm."""

@@ -80,7 +80,7 @@ def state_name(column: str) -> str:
     if parsed is None:
         return column.removeprefix(WEIGHT)
     stream, number = parsed
-    return layer_name(str(number)) if stream == ENCODER else f"{stream} {layer_name(str(number))}"
+    return layer_name(number) if stream == ENCODER else f"{stream} {layer_name(number)}"
 
 
 def single_layers(arms: pd.DataFrame, request: RequestRecord, hidden_states: Sequence[str]) -> pd.DataFrame:
@@ -105,7 +105,7 @@ def single_layers(arms: pd.DataFrame, request: RequestRecord, hidden_states: Seq
         single = pd.concat([single, last.assign(state=deepest)])
     single = single.astype({"state": int}).sort_values(["state", "arm", "trained"], kind="stable")
     single = single.drop_duplicates(["state", "trained"])
-    return single.assign(layer=[layer_name(str(number)) for number in single["state"]])
+    return single.assign(layer=[layer_name(number) for number in single["state"]])
 
 
 def profile(

@@ -94,21 +94,10 @@ def _study(
     )
     study = dataclasses.replace(STUDY, design=design)
     output = tempfile.mkdtemp(dir=root)
-    flags = {
-        "backbone": request.backbone,
-        "dataset": request.dataset,
-        "train-examples": request.train_examples,
-        "eval-examples": request.eval_examples,
-        "test-examples": request.test_examples,
-        "trials": 0,
-        "seeds": seeds,
-        "epochs": epochs,
-        "max-concurrent": concurrent,
-        "tracking-uri": "none",
-        "cache-dir": root,
-        "output": output,
-    }
-    given = (f"--{name}={value}" for name, value in flags.items() if value is not None)
+    sizes = ("backbone", "dataset", "train_examples", "eval_examples", "test_examples")
+    flags = {name: getattr(request, name) for name in sizes} | {"trials": 0, "seeds": seeds, "epochs": epochs}
+    flags |= {"max_concurrent": concurrent, "tracking_uri": "none", "cache_dir": root, "output": output}
+    given = (f"--{name.replace('_', '-')}={value}" for name, value in flags.items() if value is not None)
     main(study, NoPages, [*given, *more])
     (table,) = Path(output).rglob("trials.csv")
     rows = pd.read_csv(table)

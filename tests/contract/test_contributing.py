@@ -5,7 +5,6 @@ import runpy
 import sys
 import types
 from datetime import date
-from importlib.util import find_spec
 from unittest import mock
 
 import numpy as np
@@ -15,7 +14,6 @@ from datasets import Dataset
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 
 import search_spaces
-from adalayers.backbones.sources import MINILM_PACKAGE
 from adalayers.data.prepare import prepare
 from adalayers.fusion.layer_mix import LayerMix, LayerMixConfig
 from adalayers.request import DataRequest
@@ -25,6 +23,7 @@ from adalayers.training.together import Together
 from adalayers.training.trainer import Trainer, train
 from reports.page.details import SECTIONS, details
 from tests.helpers.documented import snippet
+from tests.helpers.long_form import MINILM
 from tests.helpers.made_data import made_data
 from tests.helpers.made_up import CONTROL, MadeUp
 from tests.helpers.pages import evidence_of
@@ -43,7 +42,7 @@ SHOWN = {
 """Study -> where it is shown, below which heading, its arms in a smoke run, their trials."""
 
 
-@pytest.mark.skipif(find_spec(MINILM_PACKAGE) is None, reason="the demo's backbone is not installed")
+@MINILM
 @pytest.mark.parametrize("name", SHOWN)
 def test_the_dry_run_plans_its_arms_on_the_embedded_demo(name, tmp_path, monkeypatch, capsys):
     """Its files are written elsewhere; its `search_spaces` joins the project's own, as if the file stood there."""

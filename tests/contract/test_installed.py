@@ -86,6 +86,13 @@ def call(environment, program, *argv, cwd=None):
     return done.returncode, done.stderr + done.stdout
 
 
+def test_a_study_of_ones_own_is_begun(environment, tmp_path):
+    code, said = call(environment, "adalayers", "new-study", "mine", cwd=tmp_path)
+    assert code == 0, said
+    assert {path.name for path in tmp_path.iterdir()} == {"mine.py", "mine_space.py"}
+    assert "has a 'cutoff'" in call(environment, "adalayers", "new-study", "cutoff", cwd=tmp_path)[1]
+
+
 def test_all_is_there_and_no_general_name_is_taken(environment):
     _, said = call(environment, "python", "-c", LOADED.format(studies=STUDIES))
     assert said.endswith("No module named 'reports'\n32 dating\n"), said

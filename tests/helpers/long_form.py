@@ -8,15 +8,20 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Callable, Container, Iterable
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from adalayers.backbones.sources import MINILM_PACKAGE
+
 LONG = pytest.mark.skipif(
     os.environ.get("ADALAYERS_LONG") != "1", reason="the long form: ADALAYERS_LONG=1 make test"
 )
 """Mark of tests whose next of kin run always."""
+MINILM = pytest.mark.skipif(find_spec(MINILM_PACKAGE) is None, reason="NO REAL WEIGHTS: run `make setup`")
+"""Mark of tests of the real MiniLM."""
 
 
 def long_but(short: Container[Any], names: Iterable[Any]) -> list[Any]:

@@ -1,9 +1,8 @@
-"""Small made-up data in token ids, and fusions without weights, for tests of models that run a backbone."""
+"""Small made-up data in token ids, for tests of models that run a backbone."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar
 
 import numpy as np
 import torch
@@ -11,10 +10,8 @@ import torch
 from adalayers.backbones.backbone import Backbone
 from adalayers.backbones.sources import BackboneSource
 from adalayers.backbones.tokens import Encoded
-from adalayers.config import TrialConfig
 from adalayers.data.trial_data import SplitData, TrialData
 from adalayers.features.features import LiveFeatures
-from adalayers.fusion.fusion import Fusion
 from adalayers.provenance import BackboneId, DatasetId, Provenance
 from adalayers.states import Shape
 from adalayers.tasks.kinds import KINDS
@@ -40,7 +37,7 @@ def made_tokens(*lengths: int, seed: int = 0) -> Tokens:
 
 def shape_of(backbone: Backbone, family: str, head: str = "sequence", n_outputs: int = 2) -> Shape:
     """Return the shape of a task on a backbone."""
-    return Shape(head, n_outputs, (backbone.stream,), backbone.width, family)  # type: ignore[arg-type]
+    return Shape(head, n_outputs, (backbone.streams[0],), backbone.width, family)  # type: ignore[arg-type]
 
 
 def token_data(source: BackboneSource, *, sizes: tuple[int, ...] = (64, 32, 32)) -> TrialData:
@@ -60,56 +57,3 @@ def token_data(source: BackboneSource, *, sizes: tuple[int, ...] = (64, 32, 32))
         dataset=DatasetId(source="made", fingerprint="1" * 16),
     )
     return TrialData(shape, ("a", "b"), "accuracy", splits, about, KINDS["sequence"], source)
-
-
-@dataclass(frozen=True, kw_only=True)
-class TopConfig(TrialConfig):
-    """The last hidden state as it is; `taken` layers are what the method says that it takes."""
-
-    fusion: ClassVar[str] = "test-top"
-    taken: int = 2
-
-    def width(self, shape: Shape) -> int:
-        return shape.width
-
-
-class Top(Fusion, config=TopConfig):
-    """What `TopConfig` says; nothing of it is trained."""
-
-    def __init__(self, config, shape):
-        super().__init__(config, shape)
-        self.taken = config.taken
-
-    def live(self):
-        return [self.states[-1]]
-
-    def depth(self):
-        return self.taken
-
-    def fuse(self, states, lengths, live):
-        return states[live[0]].float()
-
-
-@dataclass(frozen=True, kw_only=True)
-class LookingConfig(TopConfig):
-    """One hidden state as it is, chosen by a look at the training data."""
-
-    fusion: ClassVar[str] = "test-looking"
-
-
-class Looking(Top, config=LookingConfig):
-    """Chooses layer `taken` before training; all hidden states have the last one's place until then."""
-
-    def __init__(self, config, shape):
-        super().__init__(config, shape)
-        self.register_buffer("chosen", torch.zeros((), dtype=torch.long))
-
-    def fit(self, batches):
-        assert all(set(batch.states) == set(self.states) for batch in batches)
-        self.chosen.fill_(self.taken)
-
-    def live(self):
-        return [state for state in self.states if state.number == int(self.chosen)] or [self.states[-1]]
-
-    def depth(self):
-        return int(self.chosen)

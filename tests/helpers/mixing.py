@@ -2,6 +2,7 @@
 
 import torch
 
+from adalayers.config import trial_config
 from tests.helpers.states import encoder, made_shape, made_states
 
 L, WIDTH, K, TOKENS = 5, 12, 8, 7
@@ -12,6 +13,11 @@ LENGTHS = torch.tensor([TOKENS])
 
 def inputs(seed=0):
     return made_states(STATES, TOKENS, WIDTH, seed)
+
+
+def of(fusion, **settings):
+    """Return the configuration of a method."""
+    return trial_config(fusion=fusion, **settings)
 
 
 def read_at(k):

@@ -13,7 +13,7 @@ import pytest
 from datasets import ClassLabel, Dataset, Features, Value
 
 import reports
-from adalayers.command.main import main
+from adalayers.command.main import DONE, main
 from adalayers.storage.folder import Folder
 from adalayers.study import Study
 from studies.alpha_lambda import STUDY
@@ -94,20 +94,22 @@ class NoPages:
         return folder.uri
 
 
-def run_here(argv: list[str], *, study: Study = STUDY, report: bool = True) -> Ran:
+def run_here(argv: list[str], *, study: Study = STUDY, report: bool = True, code: int | None = DONE) -> Ran:
     """Run a study in this process; it takes the Ray that runs here (fixture `ray_here`), or starts its own.
 
     The files of its figures are empty.
 
     study:   alpha_lambda, where it is not said
     report:  False leaves out the page, which takes longer to make than a tiny study to run
+    code:    what it must end with, None: whatever it does
     """
     out, err = io.StringIO(), io.StringIO()
     variables = mock.patch.dict(os.environ)  # what the study sets there ends with it
     shown = contextlib.redirect_stdout(out), contextlib.redirect_stderr(err)
     with variables, shown[0], shown[1], without_figures():
-        code = main(study, reports if report else NoPages, argv)
-    return Ran(code, out.getvalue(), err.getvalue())
+        ran = main(study, reports if report else NoPages, argv)
+    assert code in (None, ran), err.getvalue()
+    return Ran(ran, out.getvalue(), err.getvalue())
 
 
 def without_figures() -> contextlib.AbstractContextManager[object]:

@@ -61,7 +61,7 @@ HERE = {
         with_resources=lambda train, each: train,
     ),
 }
-RAY = {"cluster_resources": lambda: {"CPU": 1}, "put": sent, "get": lambda given: given}
+RAY = {"nodes": lambda: [{"Alive": True, "Resources": {"CPU": 1}}], "put": sent, "get": lambda given: given}
 
 
 @contextlib.contextmanager

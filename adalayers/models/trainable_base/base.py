@@ -38,10 +38,10 @@ class Base(Backbone):
             family=backbone.family,
             pad_id=backbone.pad_id,
         )
-        name = list_of_layers(self.model, self.stream.layers)
+        name = list_of_layers(self.model, self.streams[0].layers)
         if name is None:
             raise BadInput(
-                f"wanted a base model with a list of its {self.stream.layers} layers, "
+                f"wanted a base model with a list of its {self.streams[0].layers} layers, "
                 f"{type(self.model).__name__} has none; choose another backbone, or base_model=frozen"
             )
         self._layers = name
@@ -61,10 +61,10 @@ class Base(Backbone):
     def cut(self, deepest: int) -> None:
         """Remove what is not run where no hidden state beyond layer `deepest` is read."""
         depth = max(1, deepest)  # a model has a layer
-        if depth < self.stream.layers:
+        if depth < self.streams[0].layers:
             del self.layers[depth:]
-            pretrained.shorten(self.model.config, self.stream.layers, depth)
-            self.depth, self.states = depth, tuple(self.stream.states()[: depth + 1])
+            pretrained.shorten(self.model.config, self.streams[0].layers, depth)
+            self.depth, self.states = depth, tuple(self.streams[0].states()[: depth + 1])
 
     def train_layers(self, first: int, last: int, *, others: bool, states: Sequence[State]) -> None:
         """Train layers first..last, and what belongs to no layer (embeddings) if `others`.

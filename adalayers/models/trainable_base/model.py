@@ -62,7 +62,7 @@ class TrainableBaseModel(FusionModel):
         if self.config.base_layers == "selected":
             last = min(deepest, self.fusion.depth())
         elif self.config.base_layers == "as-many-top":
-            first = self.base.stream.layers - self.fusion.depth() + 1
+            first = self.base.streams[0].layers - self.fusion.depth() + 1
         if first > last and not self._trains_embeddings:
             raise BadInput(
                 f"wanted layers of the base model to train, base_layers={self.config.base_layers} leaves none of the "

@@ -1,9 +1,9 @@
 """Every family of the table, on a small random model of the real architecture: which tensors are its hidden states."""
 
 import dataclasses
+import functools
 import itertools
 import re
-from pathlib import Path
 
 import pytest
 import torch
@@ -25,14 +25,8 @@ SIZES = {"num_hidden_layers": 5, "hidden_size": 32, "num_attention_heads": 4, "i
 
 @pytest.fixture(scope="module")
 def folders(tmp_path_factory):
-    root, made = tmp_path_factory.mktemp("families"), {}
-
-    def folder(family: str) -> Path:
-        if family not in made:
-            made[family] = tiny_backbone(root / family, family, layers=4)
-        return made[family]
-
-    return folder
+    root = tmp_path_factory.mktemp("families")
+    return functools.cache(lambda family: tiny_backbone(root / family, family, layers=4))
 
 
 def every_state(source):

@@ -19,9 +19,9 @@ from adalayers.backbones.loading import load
 from adalayers.backbones.sources import resolve
 from adalayers.backbones.tokens import load_tokenizer
 from adalayers.data.prepare import prepare
-from adalayers.errors import BadInput
 from adalayers.request import DataRequest
 from adalayers.states import Stream
+from tests.helpers.refusing import refused
 from tests.helpers.tiny import batch, tiny_backbone
 
 WEIGHTS = pretrained.WEIGHTS_FILE
@@ -43,11 +43,6 @@ def read(folder):
     source = resolve(str(folder))
     states = torch.stack([*load(source)(*batch([6, 4])).values()])
     return states, load_tokenizer(source)("the cat sleeps in London")["input_ids"]
-
-
-def refused(folder, said):
-    with pytest.raises(BadInput, match=said):
-        read(folder)
 
 
 def save_weights(path, weights):
@@ -90,7 +85,7 @@ def test_an_entry_of_a_config_that_no_model_has_or_that_has_other_weights_read(
 ):
     folder = tiny_backbone(tmp_path / family, family, layers=1)
     says(folder, **{name: value})
-    refused(folder, said)
+    refused(said, read, folder)
 
 
 @pytest.mark.parametrize(
@@ -109,7 +104,7 @@ def test_a_file_that_is_missing_or_none_and_an_adapter(folder, file, content, sa
     (folder / file).unlink(missing_ok=True)
     if content is not None:
         (folder / file).write_text(content)
-    refused(folder, said)
+    refused(said, read, folder)
 
 
 def test_weights_that_are_no_numbers_missing_or_a_pickle(folder, tmp_path):
@@ -119,11 +114,11 @@ def test_weights_that_are_no_numbers_missing_or_a_pickle(folder, tmp_path):
         broken = whole[name].clone()
         broken.view(-1)[-1] = value
         save_weights(folder / WEIGHTS, {**whole, name: broken})
-        refused(folder, r"wanted finite weights of 'tiny'.*layer\.1.*NaN or infinity")
+        refused(r"wanted finite weights of 'tiny'.*layer\.1.*NaN or infinity", read, folder)
     save_weights(folder / WEIGHTS, {name: tensor for name, tensor in whole.items() if "layer.2." not in name})
-    refused(folder, r"lack 16 of them \(encoder\.layer\.2")
+    refused(r"lack 16 of them \(encoder\.layer\.2", read, folder)
     (folder / WEIGHTS).write_bytes(pickle.dumps(Bomb(tmp_path / "unpickled")))
-    refused(folder, "they cannot be loaded")
+    refused("they cannot be loaded", read, folder)
     assert not (tmp_path / "unpickled").exists()
 
 
@@ -132,8 +127,7 @@ def test_token_ids_and_padding_that_do_or_do_not_fit_the_embeddings(world, folde
     request = DataRequest(str(folder), str(world["dataset"]), max_length=16)
     assert load(prepare(request).source).pad_id == 0
     says(folder, vocab_size=5)
-    with pytest.raises(BadInput, match=r"token ids below 5, the embeddings of tiny, its tokeniser gives \d+"):
-        prepare(request)
+    refused(r"token ids below 5, the embeddings of tiny, its tokeniser gives \d+", prepare, request)
 
 
 @pytest.mark.parametrize("family", ["llama", "gpt2", "t5"])
@@ -217,7 +211,7 @@ def test_an_index_names_safetensors_of_the_folder_alone(folder, tmp_path, index)
     (folder / WEIGHTS).rename(folder / "model-00001-of-00001.safetensors")
     (folder / "x.bin").write_bytes(pickle.dumps(Bomb(tmp_path / "unpickled")))
     (folder / "model.safetensors.index.json").write_text(index)
-    refused(folder, "holds none that are complete; other formats are not read")
+    refused("holds none that are complete; other formats are not read", read, folder)
     assert not (tmp_path / "unpickled").exists()
 
 
@@ -234,8 +228,7 @@ def test_weights_behind_a_link_are_known_by_what_they_are(folder, tmp_path):
 def test_no_place_for_temporary_files_is_bad_input(folder, monkeypatch):
     source = resolve(str(folder))
     monkeypatch.setattr(pretrained.tempfile, "tempdir", "/nowhere")
-    with pytest.raises(BadInput, match=r"cannot be loaded \(FileNotFoundError: .*/nowhere"):
-        load_tokenizer(source)
+    refused(r"cannot be loaded \(FileNotFoundError: .*/nowhere", load_tokenizer, source)
 
 
 def test_the_published_fingerprint_of_minilm():

@@ -23,12 +23,10 @@ from adalayers.request import DataRequest
 from adalayers.storage.folder import Folder
 from adalayers.training.trainer import train
 from tests.helpers.documented import snippet
+from tests.helpers.interrupting import assert_same
+from tests.helpers.refusing import refused
 
 CPU = torch.device("cpu")
-
-
-def scores(outcome):
-    return {name: value for name, value in outcome.row.items() if name.startswith(("val/", "test/", "mix/"))}
 
 
 @pytest.fixture(scope="module")
@@ -70,17 +68,8 @@ def test_the_states_are_those_of_the_backbone_and_a_study_scores_alike_however_i
         for state in own.source.states:
             torch.testing.assert_close(theirs[state], ours[state], atol=5e-3, rtol=5e-3)
     config = trial_config(k=8, epochs=3, batch_size=16)
-    copied, live = (
-        scores(train(config, given.data(mode, cache=tmp_path), seed=1, test=True))
-        for mode in ("memory", "live")
-    )
-    assert copied == live
-
-
-def refused(folder, dataset=None):
-    with pytest.raises(BadInput) as error:
-        prepare(DataRequest(f"states:{folder}", str(dataset))) if dataset else read(folder)
-    return str(error.value)
+    read_as = (given.data(mode, cache=tmp_path) for mode in ("memory", "live"))
+    assert_same(*(train(config, data, seed=1, test=True) for data in read_as))
 
 
 def test_states_without_embeddings_and_of_a_decoder(copy):
@@ -108,7 +97,7 @@ def test_states_without_embeddings_and_of_a_decoder(copy):
 def test_a_meta_that_says_too_little_is_refused(copy, meta, word):
     path = copy / "meta.json"
     path.write_text(meta if isinstance(meta, str) else json.dumps(json.loads(path.read_text()) | meta))
-    assert word in refused(copy)
+    refused(word, read, copy)
 
 
 STATES = ("embeddings", "layer_1", "layer_2", "layer_3", "layer_4")
@@ -135,27 +124,24 @@ def test_arrays_that_do_not_fit_are_refused_with_their_file(copy, names, change,
     there = load_file(path)
     there |= {name: change(there[name]) for name in names}
     save_file({name: values for name, values in there.items() if values is not None}, path)
-    message = refused(copy)
-    assert words in message
-    assert "safetensors" in message
+    assert "safetensors" in refused(words, read, copy)
 
 
 def test_rows_and_folders_that_are_missing_are_named(copy, world, tmp_path):
-    assert str(tmp_path / "none") in refused(tmp_path / "none")
-    assert "meta.json" in refused(tmp_path)
+    refused(str(tmp_path / "none"), read, tmp_path / "none")
+    refused("meta.json", read, tmp_path)
     (copy / "train" / "x.safetensors").mkdir()
-    assert "a folder" in refused(copy)
+    refused("a folder", read, copy)
     (copy / "train" / "x.safetensors").rmdir()
     sorted((copy / "train").iterdir())[0].unlink()
-    message = refused(copy, world["dataset"])
-    assert "120 examples" in message
-    assert "got 70" in message
+    request = DataRequest(f"states:{copy}", str(world["dataset"]))
+    assert "got 70" in refused("120 examples", prepare, request)
 
 
 def test_files_whose_names_do_not_sort_as_their_numbers_do_are_refused(copy):
     for number, file in zip((2, 10), sorted((copy / "train").iterdir()), strict=False):
         file.rename(file.with_name(f"part-{number}.safetensors"))
-    assert "got part-10.safetensors before part-2.safetensors" in refused(copy)
+    refused("got part-10.safetensors before part-2.safetensors", read, copy)
 
 
 def test_words_want_a_row_each(tmp_path):
@@ -167,15 +153,13 @@ def test_words_want_a_row_each(tmp_path):
         arrays = {"a": torch.randn(int(lengths.sum()), 4), "lengths": lengths}
         save_file(arrays, tmp_path / role / "0.safetensors")
     (tmp_path / "meta.json").write_text(json.dumps({"model": "m", "states": ["a"], "final_norm": False}))
-    assert "a row for each of the" in refused(tmp_path, "entities-demo")
+    refused("a row for each of the", prepare, DataRequest(f"states:{tmp_path}", "entities-demo"))
 
 
 def test_what_needs_a_base_model_is_refused(folder, asked, tmp_path):
-    with pytest.raises(BadInput, match="base model after random:"):
-        sources.canonical(f"random:states:{folder}")
+    refused("base model after random:", sources.canonical, f"random:states:{folder}")
     given = dataclasses.replace(asked, backbone=f"states:{folder}")
-    with pytest.raises(BadInput, match="bfloat16"):
-        prepare(dataclasses.replace(given, backbone_dtype="bfloat16"))
+    refused("bfloat16", prepare, dataclasses.replace(given, backbone_dtype="bfloat16"))
     prepared = prepare(given)
     with pytest.raises(BadInput, match="base_model to be frozen where hidden states were computed elsewhere"):
         trial_config(base_model="fine-tuned").check(prepared.shape)
@@ -183,5 +167,4 @@ def test_what_needs_a_base_model_is_refused(folder, asked, tmp_path):
     model = train(trial_config(k=4, heads=2, epochs=1), data, seed=0).model
     save(model, Folder(tmp_path), about=dataclasses.asdict(data.provenance))
     assert load(tmp_path).shape == prepared.shape
-    with pytest.raises(BadInput, match="run texts through"):
-        load(tmp_path, backbone="minilm")
+    refused("run texts through", load, tmp_path, backbone="minilm")

@@ -4,6 +4,7 @@ import json
 import re
 
 from adalayers.backbones import loading
+from adalayers.command import estimate
 from adalayers.command.estimate import backbone_line
 from adalayers.command.main import main
 from adalayers.config import trial_config
@@ -41,6 +42,19 @@ def test_a_decoder_of_seven_billions_is_priced_from_its_config(tmp_path, monkeyp
     assert prepared.store_bytes == prepared.n_tokens * 34 * 4096 * 2
     some = prepared.reading([trial_config(hidden_states="layers:1,6,12")])
     assert some.store_bytes == prepared.n_tokens * 3 * 4096 * 2
+
+
+def test_a_trial_takes_its_epochs_and_evaluations_and_a_confirmed_one_its_variants_and_test(
+    monkeypatch, world
+):
+    """In seconds, where an example takes one in an epoch, a quarter of it without a backward pass."""
+    monkeypatch.setattr(estimate, "_seconds_per_example", lambda *given: 1.0)
+    sizes = {"train_examples": 40, "eval_examples": 20, "test_examples": 10}
+    prepared = prepare(DataRequest(str(world["backbone"]), "acceptability-demo", **sizes))
+    often, seldom = trial_config(epochs=8), trial_config(epochs=8, evaluate_every=4, train_examples=20)
+    _, epochs, last = estimate._seconds(prepared, [often, seldom], live=False, variants=6)
+    assert epochs == {often: 8 * (30 + 5), seldom: 8 * (15 + 5 / 4)}
+    assert last == dict.fromkeys([often, seldom], (6 * 20 + 10) / 4)
 
 
 def test_a_dry_run_needs_no_weights_and_says_that_it_estimates(tmp_path, capsys):

@@ -88,3 +88,8 @@ def test_studies_are_listed_with_their_state_and_the_time_left(capsys, tmp_path)
     assert re.search("interrupted .* about", listed(tmp_path)), "its driver was killed"
     with one_driver(folder, "a command"):
         assert re.search("running .* about", listed(tmp_path))
+    # Of 96 trials all have ended, and a search's best, of six seeds, is not known yet: so many are left as have ended.
+    study["request"].update(rates=[], arms=study["request"]["arms"][:10], spaces={"": {"k": {}}}, trials=36)
+    study["runs"].update(concurrency=2, training_seconds=96 * 60.0)
+    folder.write_json("study.json", study)
+    assert "about 3 min" in listed(tmp_path)

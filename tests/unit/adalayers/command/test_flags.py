@@ -8,6 +8,7 @@ from adalayers.command.flags import SMOKE, Flags, parse
 from adalayers.errors import BadInput
 from adalayers.request import DataRequest, Resources, StudyRequest
 from adalayers.study import Defaults, Design, Flag, Study
+from studies import domain_gap
 
 STUDY = Study(name="made", question="Why?", design=Design(arms=lambda setting: ([], [])))
 TOKENS = replace(STUDY, task_kind="token")
@@ -117,8 +118,28 @@ def test_folders_are_resolved_at_start_and_may_be_named_by_the_environment(monke
     assert folders() == (str(tmp_path / "data"), tmp_path / "xdg" / "adalayers")
 
 
+def test_a_flag_of_several_values_may_be_given_more_than_once():
+    argv = ["--dataset", "x", "y", "--backbone", "tiny", "--backbone", "small", "--dataset", "z"]
+    asked = [(request.backbone, request.dataset) for request in parse(STUDY, argv).requests]
+    assert asked == [(backbone, dataset) for backbone in ("tiny", "small") for dataset in "xyz"]
+
+
+def test_a_reference_may_lie_in_the_data_folder(tmp_path):
+    """As `--dataset` may."""
+    (tmp_path / "copies" / "reviews").mkdir(parents=True)
+    argv = ["--dataset", "reviews", "--data-dir", str(tmp_path / "copies")]
+    assert parse(domain_gap.STUDY, argv).own_identity == {"reference_dataset": "local:reviews"}
+    with pytest.raises(BadInput, match="unknown dataset 'reviews'"):
+        parse(domain_gap.STUDY, argv[:2])
+
+
 def test_a_flag_of_one_study_alone():
-    flag = Flag("reference-dataset", "What for", default=lambda names: names[0], canonical=str.upper)
+    flag = Flag(
+        "reference-dataset",
+        "What for",
+        default=lambda names: names[0],
+        canonical=lambda name, data_dir: name.upper(),
+    )
     study = replace(STUDY, flags=(flag,))
     flags = parse(study, ["--dataset", "x", "y"])
     assert (flags.own, flags.own_identity) == ({"reference_dataset": "x"}, {"reference_dataset": "X"})

@@ -12,20 +12,13 @@ from adalayers.comparisons import PlannedArm
 from adalayers.data.prepare import prepare
 from adalayers.errors import BadInput
 from adalayers.fusion.layer_mix import LayerMixConfig
+from adalayers.results import study_file as records
 from adalayers.results.files import STUDY as FILE
 from adalayers.results.files import TRIALS, write_trials
-from adalayers.results.study_file import (
-    BackboneRecord,
-    DatasetRecord,
-    EnvironmentRecord,
-    RequestRecord,
-    Run,
-    RunsRecord,
-    StudyFile,
-)
 from adalayers.storage.folder import Folder
 from adalayers.study import Design, Study, trial_id
 from adalayers.tasks import metrics
+from tests.helpers.refusing import refused
 
 STUDY = Study(name="made", question="Why?", design=Design(arms=lambda setting: ([], [])))
 WAYS_OUT = ".*--label.*--fresh"
@@ -59,9 +52,10 @@ def folder(tmp_path):
 
 def write(folder, request, provenance, **changed):
     """Write the `study.json` of a study that was asked for."""
-    backbone, dataset = (vars(of) for of in (provenance.backbone, provenance.dataset))
-    environment = EnvironmentRecord(backbone=BackboneRecord(**backbone), dataset=DatasetRecord(**dataset))
-    made = StudyFile(id="it", request=request, environment=environment, **changed)
+    backbone = records.BackboneRecord(**vars(provenance.backbone))
+    dataset = records.DatasetRecord(**vars(provenance.dataset))
+    environment = records.EnvironmentRecord(backbone=backbone, dataset=dataset)
+    made = records.StudyFile(id="it", request=request, environment=environment, **changed)
     folder.write_json(FILE, made.as_json())
 
 
@@ -74,8 +68,7 @@ OTHERS = "metric=accuracy seed=1 search=grid scheduler=fifo epochs=3 max-length=
 def test_another_value_is_another_study(folder, of, typed):
     argv, name = [f"--{typed}"], typed.partition("=")[0].replace("-", "_")
     write(folder, *of())
-    with pytest.raises(BadInput, match=f"with {name} = .*holds one with {name} = {WAYS_OUT}"):
-        opened(folder, *of(*argv))
+    refused(f"with {name} = .*holds one with {name} = {WAYS_OUT}", opened, folder, *of(*argv))
     write(folder, *of(*argv))
     assert opened(folder, *of(*argv)).id == "it"
 
@@ -90,8 +83,7 @@ def test_what_changes_no_number_makes_no_other_study(folder, of):
 def test_a_copy_of_another_study_is_another_study(tmp_path, of):
     folder = Folder(tmp_path / "cutoff" / "tiny-echo")
     write(folder, *of(), study="alpha_lambda")
-    with pytest.raises(BadInput, match=r"with study = cutoff, .* holds one with study = alpha_lambda"):
-        opened(folder, *of())
+    refused(r"with study = cutoff, .* holds one with study = alpha_lambda", opened, folder, *of())
 
 
 def row_of(prepared, **changed):
@@ -120,15 +112,14 @@ def test_rows_of_what_is_read_now_are_gone_on_with(folder, prepared):
 def test_arms_that_were_confirmed_stay_and_so_does_the_control(folder):
     """Else what is left shares the error among fewer comparisons, now that scores are seen."""
     roles = {"mix": "core", "last": "last", "search-best": "best", "none": ""}
-    request = RequestRecord(control="mix", arms=tuple(PlannedArm(*each) for each in roles.items()))
-    runs = RunsRecord(history=(Run(seeds={"mix": [1], "last": [1], "search-best": [1], "none": []}),))
-    before = StudyFile(request=request, runs=runs)
+    request = records.RequestRecord(control="mix", arms=tuple(PlannedArm(*each) for each in roles.items()))
+    run = records.Run(seeds={"mix": [1], "last": [1], "search-best": [1], "none": []})
+    before = records.StudyFile(request=request, runs=records.RunsRecord(history=(run,)))
     check_plan(folder, before, "mix", ["mix", "last", "another"])
-    check_plan(folder, StudyFile(request=request), "last", [])  # nothing has been confirmed
+    check_plan(folder, records.StudyFile(request=request), "last", [])  # nothing has been confirmed
     with pytest.raises(BadInput, match=f"control = last, .* control = mix{WAYS_OUT}"):
         check_plan(folder, before, "last", ["mix", "last"])
-    with pytest.raises(BadInput, match=f"the study plans no last any more{WAYS_OUT}"):
-        check_plan(folder, before, "mix", ["mix"])
+    refused(f"the study plans no last any more{WAYS_OUT}", check_plan, folder, before, "mix", ["mix"])
 
 
 @pytest.mark.parametrize(
@@ -142,8 +133,7 @@ def test_arms_that_were_confirmed_stay_and_so_does_the_control(folder):
     ids=str,
 )
 def test_a_row_that_is_not_what_its_id_says_or_its_arm_has_is_refused(folder, prepared, change, k, why):
-    with pytest.raises(BadInput, match=f"trials.csv is of .*{why}{WAYS_OUT}"):
-        check(folder, prepared, row_of(prepared, **change), k)
+    refused(f"trials.csv is of .*{why}{WAYS_OUT}", check, folder, prepared, row_of(prepared, **change), k)
 
 
 def test_rows_of_other_splits_labels_or_precision_are_refused(folder, prepared):
@@ -157,8 +147,7 @@ def test_rows_of_other_splits_labels_or_precision_are_refused(folder, prepared):
     ]
     write_trials(folder, [row_of(prepared)])
     for other in others:
-        with pytest.raises(BadInput, match="something else"):
-            check_rows(folder, replace(prepared, **other), {})
+        refused("something else", check_rows, folder, replace(prepared, **other), {})
 
 
 @pytest.mark.parametrize(
@@ -172,12 +161,11 @@ def test_rows_of_other_splits_labels_or_precision_are_refused(folder, prepared):
 def test_trials_that_nothing_tells_of_and_a_damaged_study_file_are_refused(folder, of, name, text, said):
     """Else a run with another learning rate would be merged into them."""
     folder.write_bytes(name, text)
-    with pytest.raises(BadInput, match=said + WAYS_OUT):
-        opened(folder, *of())
+    refused(said + WAYS_OUT, opened, folder, *of())
 
 
 def test_the_smallest_effect_is_that_of_the_study_unless_it_is_new(folder):
-    before = StudyFile(request=RequestRecord(smallest_effect=0.25))
+    before = records.StudyFile(request=records.RequestRecord(smallest_effect=0.25))
     own = metrics.smallest_effect("accuracy")
     for study, wanted, effect in ((new_study(), None, own), (new_study(), 0.5, 0.5), (before, None, 0.25)):
         assert smallest_effect(folder, study, wanted, "accuracy") == effect

@@ -57,18 +57,35 @@ def test_before_that_the_command_is_the_same(earlier, monkeypatch, capsys):
 
 
 @pytest.mark.parametrize(
-    ("settings", "cpus", "gpus", "fits"),
+    ("settings", "machines", "fits"),
     [
-        ({}, 16, 1, 1),
-        ({"max_concurrent": 8}, 2, 0, 2),
-        ({"max_concurrent": 8, "gpus_per_trial": 0.0625}, 16, 1, 8),
-        ({"gpus_per_trial": 0.25}, 16, 1, 4),
-        ({"cpus_per_trial": 0.5}, 2, 0, 4),
-        ({"gpus_per_trial": 2.0}, 16, 1, 0),
+        ({}, [(16, 1)], 1),
+        ({"max_concurrent": 8}, [(2, 0)], 2),
+        ({"max_concurrent": 8, "gpus_per_trial": 0.0625}, [(16, 1)], 8),
+        ({"gpus_per_trial": 0.25}, [(16, 1)], 4),
+        ({"cpus_per_trial": 0.5}, [(2, 0)], 4),
+        ({"cpus_per_trial": 2}, [(3, 0)] * 3, 3),  # a trial is on one machine
+        ({}, [(4, 0), (16, 2)], 2),  # where there are GPUs, trials take one
     ],
 )
-def test_as_many_trials_run_at_a_time_as_all_resources_allow(settings, cpus, gpus, fits):
-    assert Resources(**settings).at_a_time(cpus=cpus, gpus=gpus) == fits
+def test_as_many_trials_run_at_a_time_as_all_resources_allow(settings, machines, fits):
+    assert Resources(**settings).require_room(machines) == fits
+
+
+@pytest.mark.parametrize(
+    ("settings", "said"),
+    [
+        (
+            {"cpus_per_trial": 16, "gpus_per_trial": 0},
+            "--cpus-per-trial of at most 8, .* one machine has, got 16",
+        ),
+        ({"gpus_per_trial": 2}, "--gpus-per-trial of at most 1, as many as one machine has, got 2"),
+        ({"cpus_per_trial": 6, "gpus_per_trial": 1}, "--cpus-per-trial of at most 4"),  # of one with a GPU
+    ],
+)
+def test_a_trial_that_is_larger_than_every_machine_is_refused(settings, said):
+    with pytest.raises(BadInput, match=said):
+        Resources(**settings).require_room([(8, 0), (8, 0), (4, 1)])
 
 
 def test_a_cluster_may_have_more_cpus_than_this_machine(monkeypatch):

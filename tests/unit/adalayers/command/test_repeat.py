@@ -5,11 +5,11 @@ import functools
 import pytest
 
 from adalayers.__main__ import main
-from adalayers.config import as_values
 from adalayers.data.prepare import DataRequest, prepare
 from adalayers.fusion.layer_mix import LayerMixConfig
 from adalayers.results import study_file as records
 from adalayers.results.files import STUDY, TRIALS, write_trials
+from adalayers.results.trial_row import TrialRow
 from adalayers.storage.folder import Folder
 from adalayers.study import trial_id
 from adalayers.training.trainer import train
@@ -21,36 +21,26 @@ CONFIG = LayerMixConfig(k=8, heads=2, epochs=2, lr=0.1 + 0.2, train_examples=32)
 
 
 @pytest.fixture(scope="module")
-def backbone(tmp_path_factory):
-    return str(tiny_backbone(tmp_path_factory.mktemp("models") / "tiny", layers=2, width=16, heads=2))
-
-
-@pytest.fixture(scope="module")
-def trained(backbone):
+def trained(world):
     """Return, by type of the base model's numbers, what a confirmed trial was trained on, and its row."""
 
     @functools.cache
     def trained(dtype):
-        prepared = prepare(DataRequest(backbone, DATASET.name, backbone_dtype=dtype, **FLAGS))
+        prepared = prepare(DataRequest(str(world["backbone"]), DATASET.name, backbone_dtype=dtype, **FLAGS))
         data = prepared.data("live")
-        row = {"trial_id": trial_id(CONFIG, data.shape, 1, data.provenance), "stage": "confirm", "arm": "a"}
-        row |= {"search": "", "status": "completed", "error": "", "seed": 1}
-        for name, value in as_values(CONFIG).items():
-            row[name if name in ("fusion", "train_examples") else f"config/{name}"] = value
-        del row["config/draw"]
-        return prepared, row | train(CONFIG, data, seed=1, test=True).row
+        known = {"stage": "confirm", "arm": "a", "seed": 1, "status": "completed"}
+        known |= {"settings": CONFIG.used(data.shape), "found": train(CONFIG, data, seed=1, test=True).row}
+        return prepared, TrialRow(trial_id=trial_id(CONFIG, data.shape, 1, data.provenance), **known).cells()
 
     return trained
 
 
 @pytest.fixture
-def repeated(trained, backbone, tmp_path, monkeypatch, capsys):
+def repeated(trained, world, tmp_path, monkeypatch, capsys):
     """Return what writes a study of one trial with changes, repeats it, and returns its code and what it says."""
     monkeypatch.setenv("ADALAYERS_CACHE", str(tmp_path / "cache"))
 
-    def repeated(
-        edit=lambda text: text, *, dtype="float32", dataset=DATASET, trial="", at=backbone, **changes
-    ):
+    def repeated(edit=str, *, dtype="float32", dataset=DATASET, trial="", at=world["backbone"], **changes):
         prepared, row = trained(dtype)
         folder = Folder(tmp_path / "study")
         write_trials(folder, [row | changes])
@@ -59,7 +49,7 @@ def repeated(trained, backbone, tmp_path, monkeypatch, capsys):
         environment = records.EnvironmentRecord(backbone=base, dataset=dataset)
         request = records.RequestRecord(metric=prepared.task.metric, data=DataRequest(**FLAGS))
         folder.write_json(STUDY, records.StudyFile(request=request, environment=environment).as_json())
-        code = main(["repeat", folder.uri, trial or row["trial_id"], "--backbone", at])
+        code = main(["repeat", folder.uri, trial or row["trial_id"], "--backbone", str(at)])
         return code, "".join(capsys.readouterr())
 
     return repeated
@@ -90,7 +80,7 @@ def test_others_are_not_the_same(repeated, column, value, told):
 
 
 def test_what_cannot_be_repeated_is_bad_input(repeated, tmp_path):
-    other = str(tiny_backbone(tmp_path / "tiny", layers=2, width=16, heads=2, seed=1))
+    other = tiny_backbone(tmp_path / "tiny", seed=1)
     # A folder of the user's own may be called like a dataset that has a name here.
     gone = records.DatasetRecord(name="cola", source="local:cola", path=str(tmp_path / "cola"))
     for changes, message in (

@@ -31,7 +31,7 @@ def lines_of(monkeypatch):
         monkeypatch.setattr(sys, "stderr", stream)
         log_to_stderr()
         left = iter((3, 2, 1, 0))
-        progress = TrialProgress("accuracy", 4, lambda: next(left), lambda: 4)
+        progress = TrialProgress("accuracy", lambda: next(left), lambda: 4)
         for number, status in enumerate(("completed", "failed", "completed", "completed"), start=1):
             progress.ended(row(number, number, status, seconds=1.0))
         logging.getLogger("adalayers.any").info("finished")
@@ -65,11 +65,11 @@ def test_a_group_that_runs_says_in_which_epoch_it_is_and_how_long_the_rest_takes
     stream.seek(0)
     monkeypatch.setattr(time, "monotonic", lambda: now[0])
     left = [128]
-    progress = TrialProgress("accuracy", 32, lambda: left[0], lambda: 128)
+    progress = TrialProgress("accuracy", lambda: left[0], lambda: 128)
 
     def at(seconds, epoch, program="g"):
         now[0] = 1000.0 + seconds
-        progress.at(program, 64, epoch, seconds)
+        progress.at(program, 64, epoch, 32, seconds)
 
     at(12.5, 1)
     at(20, 1.6)  # a line was said only just now

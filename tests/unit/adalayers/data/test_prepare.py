@@ -16,25 +16,20 @@ from tests.helpers.tiny import tiny_backbone
 SHORT, LONG = ["Anna", "sleeps"], ["the", "cat", "and", "the", "dog"]
 
 
-@pytest.fixture(scope="module")
-def backbone(tmp_path_factory):
-    return str(tiny_backbone(tmp_path_factory.mktemp("backbone") / "tiny", layers=1, width=8, heads=2))
-
-
-def asked(backbone, folder, **splits):
+def asked(world, folder, **splits):
     """Write sentences, in which Anna is a person, and return the request for them."""
     folder.mkdir()
     for split, sentences in splits.items():
         rows = [{"words": words, "tags": ["OP"[word == "Anna"] for word in words]} for words in sentences]
         (folder / f"{split}.jsonl").write_text("\n".join(map(json.dumps, rows)))
-    return DataRequest(backbone, str(folder), text_column="words", label_column="tags")
+    return DataRequest(str(world["backbone"]), str(folder), text_column="words", label_column="tags")
 
 
-def test_data_without_any_labelled_word_are_refused_with_the_count(backbone, tmp_path):
+def test_data_without_any_labelled_word_are_refused_with_the_count(world, tmp_path):
     blank = [["", "\u200b"], [""], ["", ""], []]
     with pytest.raises(BadInput, match="labelled words in validation of blank, got none in 4 sentences"):
-        prepare(asked(backbone, tmp_path / "blank", train=[SHORT] * 3, validation=blank))
-    prepare(asked(backbone, tmp_path / "some", train=[SHORT, *blank], validation=[SHORT]))
+        prepare(asked(world, tmp_path / "blank", train=[SHORT] * 3, validation=blank))
+    prepare(asked(world, tmp_path / "some", train=[SHORT, *blank], validation=[SHORT]))
 
 
 def test_a_text_without_tokens_is_named_by_its_line_in_the_file(tmp_path):
@@ -46,17 +41,17 @@ def test_a_text_without_tokens_is_named_by_its_line_in_the_file(tmp_path):
         prepare(DataRequest(decoder, str(tmp_path / "mine"), text_column="text", label_column="label"))
 
 
-def test_a_metric_of_ones_own_is_part_of_what_determines_a_trial(backbone, tmp_path):
-    request = asked(backbone, tmp_path / "words", train=[SHORT, LONG], validation=[SHORT, LONG])
+def test_a_metric_of_ones_own_is_part_of_what_determines_a_trial(world, tmp_path):
+    request = asked(world, tmp_path / "words", train=[SHORT, LONG], validation=[SHORT, LONG])
     default, same, other = (prepare(replace(request, metric=metric)) for metric in (None, "f1", "recall"))
     assert default.provenance == same.provenance
     assert other.provenance == replace(default.provenance, metric="recall")
     assert other.data("live").metric == "recall"
 
 
-def test_labels_are_part_of_what_determines_a_trial(backbone, tmp_path):
+def test_labels_are_part_of_what_determines_a_trial(world, tmp_path):
     """Else rows of a dataset whose labels have been mended would be gone on with."""
-    request = asked(backbone, tmp_path / "words", train=[SHORT, LONG], validation=[SHORT, LONG])
+    request = asked(world, tmp_path / "words", train=[SHORT, LONG], validation=[SHORT, LONG])
     before, mended = prepare(request).provenance.splits, prepare(request)
     mended.task.splits["train"].labels[0] ^= 1
     assert [name for name, of in mended.provenance.splits.items() if of != before[name]] == ["train"]
@@ -85,5 +80,5 @@ def test_as_asked_else_by_what_there_is_room_for(asked, change, mode, monkeypatc
     monkeypatch.setattr(feature_choice, "free_bytes", lambda cache: (room.memory, room.disk, room.gpu))
     monkeypatch.setattr(feature_choice, "missing_bytes", lambda prepared, cache: room.missing)
     prepared = SimpleNamespace(store_bytes=room.store)
-    chosen = feature_choice.feature_choice(prepared, asked, tmp_path, gpus_per_trial=room.share)
-    assert chosen.mode == mode
+    chosen, _ = feature_choice.feature_choice(prepared, asked, tmp_path, gpus_per_trial=room.share)
+    assert chosen == mode

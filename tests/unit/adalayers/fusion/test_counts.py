@@ -4,21 +4,7 @@ import pytest
 
 from adalayers.config import trial_config
 from adalayers.errors import BadInput
-from adalayers.fusion.concat import ConcatConfig
-from adalayers.fusion.depth_convolution import DepthConvolutionConfig
-from adalayers.fusion.dwatt import DWAttConfig
-from adalayers.fusion.extra_layers import ExtraLayersConfig
-from adalayers.fusion.late_fusion import LateFusionConfig
-from adalayers.fusion.layer_attention import LayerAttentionConfig
-from adalayers.fusion.layer_graph import LayerGraphConfig
-from adalayers.fusion.layer_mix import LayerMixConfig
-from adalayers.fusion.layer_set import LayerSetConfig
-from adalayers.fusion.routing import RoutingConfig
-from adalayers.fusion.scalar_mix import ScalarMixConfig
-from adalayers.fusion.tokens_first import TokensFirstConfig
-from adalayers.fusion.variability import VariabilityConfig
-from adalayers.fusion.wide_layer import WideLayerConfig
-from tests.helpers.mixing import counted
+from tests.helpers.mixing import counted, of
 from tests.helpers.states import made_shape
 
 WIDTH = 1024
@@ -28,37 +14,37 @@ INTO, SQUARE = WIDTH * 256 + 256, 256 * 256 + 256
 ROUND = SQUARE + 2 * 256 + 1
 THRICE = 2 * 25 * WIDTH + 2_491_649 + 2_441_280 + 77_635
 COUNTS = [
-    (ConcatConfig(own_width=True), 24 * WIDTH**2, WIDTH),  # table 2 prints 25.18M
-    (LayerMixConfig(k=64), PROJECTIONS + 24, 64),
-    (LayerMixConfig(k=64, mix="single", layer=3), 64 * WIDTH, 64),
+    (of("concat", own_width=True), 24 * WIDTH**2, WIDTH),  # table 2 prints 25.18M
+    (of("layer-mix", k=64), PROJECTIONS + 24, 64),
+    (of("layer-mix", k=64, mix="single", layer=3), 64 * WIDTH, 64),
     # Scale and shift of each layer, and one routing; the published classifier routes thrice, through 64 vectors.
-    (RoutingConfig(own_width=True), 2 * 24 * WIDTH + 18 * WIDTH + 16, 24 * WIDTH),
-    (RoutingConfig(k=64), PROJECTIONS + 2 * 24 * 64 + 18 * 64 + 16, 24 * 64),
-    (RoutingConfig(own_width=True, hidden_vectors=64, hidden_states="with-embeddings"), THRICE, 25 * WIDTH),
-    (VariabilityConfig(k=64), 64 * WIDTH, 64),
-    (VariabilityConfig(own_width=True), 0, WIDTH),
-    (WideLayerConfig(k=64), PROJECTIONS + 24, 64),
-    (LateFusionConfig(), 24 * (WIDTH * 3 + 3) + 24, 0),
-    (LateFusionConfig(ensemble="uniform"), 24 * (WIDTH * 3 + 3), 0),
+    (of("routing", own_width=True), 2 * 24 * WIDTH + 18 * WIDTH + 16, 24 * WIDTH),
+    (of("routing", k=64), PROJECTIONS + 2 * 24 * 64 + 18 * 64 + 16, 24 * 64),
+    (of("routing", own_width=True, hidden_vectors=64, hidden_states="with-embeddings"), THRICE, 25 * WIDTH),
+    (of("variability", k=64), 64 * WIDTH, 64),
+    (of("variability", own_width=True), 0, WIDTH),
+    (of("wide-layer", k=64), PROJECTIONS + 24, 64),
+    (of("late-fusion"), 24 * (WIDTH * 3 + 3) + 24, 0),
+    (of("late-fusion", ensemble="uniform"), 24 * (WIDTH * 3 + 3), 0),
     # Table 2 prints 26.33M. A value's map: W and U 1024 x 512, LN 512 and LN_n 1024 with scale and shift.
-    (DWAttConfig(own_width=True), 25 * (WIDTH**2 + WIDTH) + 24 * (2 * WIDTH + WIDTH), 24 * WIDTH),
-    (ScalarMixConfig(own_width=True), 24 + 1, WIDTH),  # w and gamma alone
-    (ScalarMixConfig(k=64), PROJECTIONS + 24 + 1, 64),
-    (LayerAttentionConfig(own_width=True), WIDTH, WIDTH + 2),
-    (LayerAttentionConfig(k=64), PROJECTIONS + 64, 64 + 2),
-    (ExtraLayersConfig(own_width=True), 2 * (12 * WIDTH**2 + 13 * WIDTH), WIDTH),  # table 2: 25.19M
-    (ExtraLayersConfig(k=64, added_layers=3), 64 * WIDTH + 3 * (12 * 64**2 + 13 * 64), 64),
+    (of("dwatt", own_width=True), 25 * (WIDTH**2 + WIDTH) + 24 * (2 * WIDTH + WIDTH), 24 * WIDTH),
+    (of("scalar-mix", own_width=True), 24 + 1, WIDTH),  # w and gamma alone
+    (of("scalar-mix", k=64), PROJECTIONS + 24 + 1, 64),
+    (of("layer-attention", own_width=True), WIDTH, WIDTH + 2),
+    (of("layer-attention", k=64), PROJECTIONS + 64, 64 + 2),
+    (of("extra-layers", own_width=True), 2 * (12 * WIDTH**2 + 13 * WIDTH), WIDTH),  # table 2: 25.19M
+    (of("extra-layers", k=64, added_layers=3), 64 * WIDTH + 3 * (12 * 64**2 + 13 * 64), 64),
     # Two convolutions, 24 -> 8 -> 3 places: 1,024 channels, then 342 (published: 341, and a width of 1,023).
-    (DepthConvolutionConfig(own_width=True), (WIDTH + 342) * (5 * WIDTH + 1), 24 * WIDTH),
-    (DepthConvolutionConfig(k=64), PROJECTIONS + (64 + 22) * (5 * 64 + 1), None),
+    (of("depth-convolution", own_width=True), (WIDTH + 342) * (5 * WIDTH + 1), 24 * WIDTH),
+    (of("depth-convolution", k=64), PROJECTIONS + (64 + 22) * (5 * 64 + 1), None),
     # (L + 2) d and (L + 2) 4 d d_inner of L layers and the embeddings; here without them.
-    (TokensFirstConfig(aggregate="gate", hidden_states="with-embeddings"), 26 * WIDTH, None),
-    (TokensFirstConfig(aggregate="mean", k=64), 0, None),
-    (TokensFirstConfig(aggregate="attention", k=64), 25 * 4 * WIDTH * 64, None),
+    (of("tokens-first", aggregate="gate", hidden_states="with-embeddings"), 26 * WIDTH, None),
+    (of("tokens-first", aggregate="mean", k=64), 0, None),
+    (of("tokens-first", aggregate="attention", k=64), 25 * 4 * WIDTH * 64, None),
     # At the published width of 256, without the linear layer that reads the vector.
-    (LayerSetConfig(k=256), INTO + SQUARE, 0),
-    (LayerGraphConfig(k=256), INTO + 2 * ROUND, 0),
-    (LayerGraphConfig(k=256, rounds=1), INTO + ROUND, 0),
+    (of("layer-set", k=256), INTO + SQUARE, 0),
+    (of("layer-graph", k=256), INTO + 2 * ROUND, 0),
+    (of("layer-graph", k=256, rounds=1), INTO + ROUND, 0),
 ]
 
 
@@ -70,7 +56,7 @@ def test_counts_on_roberta_large(config, parameters, kept):
 
 
 def test_embeddings_that_are_not_trained_act_at_use():
-    own = DWAttConfig(own_width=True)
+    own = of("dwatt", own_width=True)
     weights_at_use = own.build(made_shape(layers=24, width=WIDTH)).weights_at_use()
     assert weights_at_use == counted(own)[0] + 24 * 24
 

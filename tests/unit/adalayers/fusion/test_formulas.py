@@ -6,18 +6,8 @@ import numpy as np
 import pytest
 import torch
 
-from adalayers.fusion.concat import ConcatConfig
-from adalayers.fusion.depth_convolution import DepthConvolutionConfig
-from adalayers.fusion.dwatt import DWAttConfig
-from adalayers.fusion.extra_layers import ExtraLayersConfig
-from adalayers.fusion.late_fusion import LateFusionConfig
-from adalayers.fusion.layer_attention import LayerAttentionConfig
-from adalayers.fusion.layer_graph import LayerGraphConfig
-from adalayers.fusion.layer_set import LayerSetConfig
-from adalayers.fusion.scalar_mix import ScalarMixConfig
-from adalayers.fusion.tokens_first import TokensFirstConfig
-from adalayers.fusion.wide_layer import WideLayerConfig
 from tests.helpers.formulas import array, gelu, normalised, read, softmax
+from tests.helpers.mixing import of
 from tests.helpers.states import made_shape, made_states
 
 WIDTH, K, HEADS = 12, 8, 2
@@ -181,25 +171,25 @@ OWN = {"own_width": True}
 TEXTS = {"attends": "texts", "read_out": "mean", **OWN}
 MORE = {"added_layers": 2, "heads": HEADS, "dropout": 0.0}
 METHODS = [
-    *((concat, ConcatConfig(**width), {}) for width in (OWN, {"k": K})),
-    *((scalar_mix, ScalarMixConfig(**width), {}) for width in (OWN, {"k": K})),
-    *((layer_attention, LayerAttentionConfig(k=K, keys=keys), {}) for keys in ("tokens", "texts", "static")),
-    (layer_attention, LayerAttentionConfig(**OWN), {}),
+    *((concat, of("concat", **width), {}) for width in (OWN, {"k": K})),
+    *((scalar_mix, of("scalar-mix", **width), {}) for width in (OWN, {"k": K})),
+    *((layer_attention, of("layer-attention", k=K, keys=keys), {}) for keys in ("tokens", "texts", "static")),
+    (layer_attention, of("layer-attention", **OWN), {}),
     *(
-        (tokens_first, TokensFirstConfig(aggregate=each, k=K, heads=HEADS), {})
+        (tokens_first, of("tokens-first", aggregate=each, k=K, heads=HEADS), {})
         for each in ("mean", "gate", "attention")
     ),
     # Of 2, 5 and 9 layers 1, 2 and 1 places are left; width 7 is not divided by 2.
-    *((depth_convolution, DepthConvolutionConfig(k=K), {"layers": layers}) for layers in (2, 5, 9)),
-    *((depth_convolution, DepthConvolutionConfig(**width), {}) for width in (OWN, {"k": 7})),
-    *((late_fusion, LateFusionConfig(), own) for own in ({}, {"head": "token"}, {"n_outputs": 1})),
-    (late_fusion, LateFusionConfig(ensemble="uniform"), {}),
-    *((layer_set, LayerSetConfig(k=K, **own), {}) for own in CHOICES),
-    *((layer_graph, LayerGraphConfig(k=K, graph="cayley", **own), {}) for own in CHOICES),
-    (layer_graph, LayerGraphConfig(k=K, graph="full"), {}),
-    *((dwatt, DWAttConfig(**own), {}) for own in (OWN, {"k": K}, TEXTS)),
-    (wide_layer, WideLayerConfig(layer=2, projections=3, k=K), {}),
-    *((extra_layers, ExtraLayersConfig(**MORE, **width), {}) for width in (OWN, {"k": K})),
+    *((depth_convolution, of("depth-convolution", k=K), {"layers": layers}) for layers in (2, 5, 9)),
+    *((depth_convolution, of("depth-convolution", **width), {}) for width in (OWN, {"k": 7})),
+    *((late_fusion, of("late-fusion"), own) for own in ({}, {"head": "token"}, {"n_outputs": 1})),
+    (late_fusion, of("late-fusion", ensemble="uniform"), {}),
+    *((layer_set, of("layer-set", k=K, **own), {}) for own in CHOICES),
+    *((layer_graph, of("layer-graph", k=K, graph="cayley", **own), {}) for own in CHOICES),
+    (layer_graph, of("layer-graph", k=K, graph="full"), {}),
+    *((dwatt, of("dwatt", **own), {}) for own in (OWN, {"k": K}, TEXTS)),
+    (wide_layer, of("wide-layer", layer=2, projections=3, k=K), {}),
+    *((extra_layers, of("extra-layers", **MORE, **width), {}) for width in (OWN, {"k": K})),
 ]
 
 

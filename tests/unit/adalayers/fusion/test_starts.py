@@ -4,21 +4,13 @@ import numpy as np
 import pytest
 import torch
 
-from adalayers.fusion.concat import ConcatConfig
 from adalayers.fusion.depth_convolution import depths
-from adalayers.fusion.dwatt import NEGLIGIBLE, DWAttConfig
-from adalayers.fusion.extra_layers import ExtraLayersConfig, own_heads
-from adalayers.fusion.late_fusion import LateFusionConfig
-from adalayers.fusion.layer_attention import LayerAttentionConfig
-from adalayers.fusion.layer_graph import LayerGraphConfig, cayley_graph
-from adalayers.fusion.layer_mix import LayerMixConfig
-from adalayers.fusion.layer_set import LayerSetConfig
-from adalayers.fusion.scalar_mix import ScalarMixConfig
-from adalayers.fusion.tokens_first import TokensFirstConfig
-from adalayers.fusion.wide_layer import WideLayerConfig
+from adalayers.fusion.dwatt import NEGLIGIBLE
+from adalayers.fusion.extra_layers import own_heads
+from adalayers.fusion.layer_graph import cayley_graph
 from adalayers.models.model import FusionModel
 from adalayers.tensors.dropout import draw_from
-from tests.helpers.mixing import SHAPE, STATES, TOKENS, WIDTH, K, L, inputs
+from tests.helpers.mixing import SHAPE, STATES, TOKENS, WIDTH, K, L, inputs, of
 from tests.helpers.states import encoder, made_shape
 
 LENGTHS = torch.tensor([4, TOKENS - 4])
@@ -32,9 +24,9 @@ def built(config):
 @pytest.mark.parametrize(
     ("config", "other"),
     [
-        (ScalarMixConfig(k=K), LayerMixConfig(k=K)),
-        *((LayerAttentionConfig(k=K, keys=keys), LayerMixConfig(k=K)) for keys in ("tokens", "static")),
-        (TokensFirstConfig(aggregate="gate"), TokensFirstConfig(aggregate="mean")),
+        (of("scalar-mix", k=K), of("layer-mix", k=K)),
+        *((of("layer-attention", k=K, keys=keys), of("layer-mix", k=K)) for keys in ("tokens", "static")),
+        (of("tokens-first", aggregate="gate"), of("tokens-first", aggregate="mean")),
     ],
 )
 def test_methods_of_one_seed_start_as_one_another(config, other):
@@ -45,7 +37,7 @@ def test_methods_of_one_seed_start_as_one_another(config, other):
 
 def test_concat_starts_as_one_linear_layer_over_all_states():
     """Uniform within 1/sqrt(l K), PyTorch's start of a layer of that many inputs."""
-    maps = ConcatConfig(k=64).build(made_shape(layers=L, width=100)).maps
+    maps = of("concat", k=64).build(made_shape(layers=L, width=100)).maps
     starts = torch.cat([layer.weight.detach().flatten() for layer in maps])
     bound = (L * 100) ** -0.5
     assert starts.abs().max() <= bound
@@ -55,7 +47,7 @@ def test_concat_starts_as_one_linear_layer_over_all_states():
 def test_average_and_base_have_no_parameters_of_their_own():
     """Seed 003's baselines: the mean of the hidden states, and the last, as they are."""
     states = inputs()
-    average, base = (built(ScalarMixConfig(own_width=True, mix=mix)) for mix in ("uniform", "last"))
+    average, base = (built(of("scalar-mix", own_width=True, mix=mix)) for mix in ("uniform", "last"))
     assert [*average.parameters(), *base.parameters()] == []
     torch.testing.assert_close(average(states, LENGTHS), torch.stack(list(states.values())).mean(dim=0))
     assert base.live() == [STATES[-1]]
@@ -65,9 +57,9 @@ def test_average_and_base_have_no_parameters_of_their_own():
 @pytest.mark.parametrize(
     ("config", "names", "lr"),
     [
-        (ScalarMixConfig(heads=2), ["w", "gamma"], None),
-        (LayerAttentionConfig(heads=2, mix_lr=0.5), ["w"], 0.5),
-        (LateFusionConfig(), ["biases", "w"], None),
+        (of("scalar-mix", heads=2), ["w", "gamma"], None),
+        (of("layer-attention", heads=2, mix_lr=0.5), ["w"], 0.5),
+        (of("late-fusion"), ["biases", "w"], None),
     ],
 )
 def test_what_has_its_own_rate_and_no_weight_decay(config, names, lr):
@@ -78,9 +70,9 @@ def test_what_has_its_own_rate_and_no_weight_decay(config, names, lr):
 
 
 def test_weights_are_noted_by_state():
-    static = built(LayerAttentionConfig(k=K, keys="static"))
+    static = built(of("layer-attention", k=K, keys="static"))
     assert static.diagnostics().pop("layer_attention/norm") == 0
-    made = {"scalar_mix": ScalarMixConfig(k=K), "late_fusion": LateFusionConfig()}
+    made = {"scalar_mix": of("scalar-mix", k=K), "late_fusion": of("late-fusion")}
     for name, fusion in {"layer_attention": static, **{name: built(made[name]) for name in made}}.items():
         weights = [fusion.diagnostics()[f"{name}/weight_{number:02d}"] for number in range(1, L + 1)]
         assert weights == pytest.approx([1 / L] * L)
@@ -90,7 +82,7 @@ def test_weights_are_noted_by_state():
 
 def test_shares_that_float32_cannot_tell_from_none_are_none():
     """Next to the rest: the token's shares differ by less than rounding, and no product of theirs is denormal."""
-    made = built(DWAttConfig(own_width=True))
+    made = built(of("dwatt", own_width=True))
     query = 40 * torch.rand(200, WIDTH, generator=torch.Generator().manual_seed(2))
     exact = torch.softmax((query @ made.keys(made.embeddings).T).double(), -1)
     shares = made.attention(query)
@@ -117,16 +109,16 @@ def test_a_cayley_graph_is_regular_connected_and_has_the_groups_order(n, places,
 def test_a_graph_has_a_place_for_every_layer():
     wanted = {6: 6, 7: 24, 24: 24, 25: 48}
     shapes = {layers: made_shape(layers=layers) for layers in wanted}
-    assert {layers: len(LayerGraphConfig().build(shape).graph) for layers, shape in shapes.items()} == wanted
-    assert len(LayerGraphConfig(graph="full").build(shapes[7]).graph) == 7
+    assert {layers: len(of("layer-graph").build(shape).graph) for layers, shape in shapes.items()} == wanted
+    assert len(of("layer-graph", graph="full").build(shapes[7]).graph) == 7
 
 
 @pytest.mark.parametrize(
     ("one", "same", "another"),
     [
-        (ScalarMixConfig(own_width=True), ScalarMixConfig(own_width=True, k=8), ScalarMixConfig()),
-        (TokensFirstConfig(k=64), TokensFirstConfig(k=6), TokensFirstConfig(aggregate="attention")),
-        (LayerSetConfig(k=K), LayerSetConfig(k=K, read_out="first-token", heads=4), LayerSetConfig(k=2 * K)),
+        (of("scalar-mix", own_width=True), of("scalar-mix", own_width=True, k=8), of("scalar-mix")),
+        (of("tokens-first", k=64), of("tokens-first", k=6), of("tokens-first", aggregate="attention")),
+        (of("layer-set", k=8), of("layer-set", k=8, read_out="first-token", heads=4), of("layer-set", k=16)),
     ],
 )
 def test_what_changes_nothing_does_not_identify_a_trial(one, same, another):
@@ -135,7 +127,7 @@ def test_what_changes_nothing_does_not_identify_a_trial(one, same, another):
 
 
 def test_dropout_of_extra_layers_is_drawn_from_the_stream_it_is_given():
-    made = ExtraLayersConfig(k=8, heads=2, dropout=0.3).build(SHAPE)
+    made = of("extra-layers", k=8, heads=2, dropout=0.3).build(SHAPE)
     hidden = {STATES[-1]: inputs()[STATES[-1]]}
 
     def drawn(seed):
@@ -151,26 +143,26 @@ def test_dropout_of_extra_layers_is_drawn_from_the_stream_it_is_given():
 
 def test_as_many_extra_layers_as_published_unless_told_on_the_last_of_the_chosen_hidden_states():
     base, large = made_shape(layers=12), made_shape(layers=24)
-    config, one = ExtraLayersConfig(k=8, heads=2), ExtraLayersConfig(k=8, heads=2, added_layers=1)
+    config, one = of("extra-layers", k=8, heads=2), of("extra-layers", k=8, heads=2, added_layers=1)
     assert [len(config.build(shape).layers) for shape in (base, large)] == [1, 2]
     assert config.resolved(large)["added_layers"] == 2
     assert config.identity(base) == one.identity(base)
     assert config.identity(large) != one.identity(large)
     assert config.build(base).live() == encoder(12)
-    assert ExtraLayersConfig(k=8, hidden_states="layers:1,3").build(base).live() == encoder(3)
+    assert of("extra-layers", k=8, hidden_states="layers:1,3").build(base).live() == encoder(3)
 
 
 def test_projected_extra_layers_have_the_heads_of_the_configuration_whatever_reads_them_out():
-    linear = ExtraLayersConfig(k=8, heads=2, read_out="linear")
+    linear = of("extra-layers", k=8, heads=2, read_out="linear")
     assert linear.used(SHAPE)["heads"] == 2
     assert linear.build(SHAPE).layers[0].attention.num_heads == 2
-    own = ExtraLayersConfig(own_width=True, heads=7, read_out="linear")
+    own = of("extra-layers", own_width=True, heads=7, read_out="linear")
     own.check(SHAPE)
     assert "heads" not in own.used(SHAPE)
     assert own.build(made_shape(width=200)).layers[0].attention.num_heads == own_heads(200) == 2
 
 
 def test_a_wide_layer_reads_a_chosen_layer_or_the_last_one_as_often_as_there_are_layers():
-    assert WideLayerConfig(layer=2).build(SHAPE).live() == encoder(2)
-    resolved = WideLayerConfig().resolved(SHAPE)
+    assert of("wide-layer", layer=2).build(SHAPE).live() == encoder(2)
+    resolved = of("wide-layer").resolved(SHAPE)
     assert (resolved["layer"], resolved["projections"]) == (STATES[-1].number, L)

@@ -7,6 +7,7 @@ import stat
 import time
 
 import pytest
+from pyarrow import fs
 
 from adalayers.errors import BadInput, CannotWrite
 from adalayers.storage import folder as folders
@@ -123,6 +124,31 @@ def test_a_write_that_fails_leaves_the_old_file_and_nothing_else(folder, monkeyp
     assert f"{folder.uri}/trials.csv" in str(failed.value)
     assert folder.names() == ["trials.csv"]
     assert folder.read_bytes("trials.csv") == b"old"
+
+
+class Objects:
+    """A store as S3 is: it moves objects, and no folder."""
+
+    def __getattr__(self, name):
+        return getattr(fs.LocalFileSystem(), name)
+
+    def move(self, path, to):
+        if os.path.isdir(path):
+            raise OSError("NO_SUCH_KEY")
+        os.renames(path, to)
+
+
+def test_a_folder_of_a_store_that_moves_none_is_moved(tmp_path):
+    folder, aside = Folder(tmp_path / "study"), Folder(tmp_path / "aside")
+    for name in ("trials.csv", "work/t1/progress.json"):
+        folder.write_bytes(name, name.encode())
+    folder.write_bytes("history.parquet", b"damaged")
+    folder.is_local, folder._fs = False, Objects()
+    folder.move("history.parquet", folder.child("history.parquet.damaged"))
+    folder.move("", aside)
+    assert not folder.exists()
+    assert aside.names() == ["history.parquet.damaged", "trials.csv", "work"]
+    assert aside.read_bytes("work/t1/progress.json") == b"work/t1/progress.json"
 
 
 S3, GS = "s3://bucket/x?region=r&scheme=http&", "gs://anonymous@bucket/x?scheme=http&"

@@ -82,7 +82,7 @@ def within_time(holds):
 def test_a_stamp_keeps_the_second_driver_out_while_it_is_renewed(store):
     with one_driver(store.child("study"), "python studies/x.py"):
         first = store.read_json(STAMP)["time"]
-        assert within_time(lambda: lock._read(store, STAMP).get("time", 0) > first)
+        assert within_time(lambda: store.read_object(STAMP).get("time", 0) > first)
         said = r"process \d+ on .* \(python studies/x\.py\) works on it"
         with pytest.raises(BadInput, match=said) as refused, one_driver(store.child("study"), "y"):
             pass
@@ -120,7 +120,7 @@ def test_of_some_that_begin_at_once_one_goes_on(store, tmp_path, monkeypatch):
     for driver in drivers:
         driver.start()
     assert within_time(lambda: sum(driver.is_alive() for driver in drivers) == 1 == len(outcome))
-    assert outcome == [lock._read(store, STAMP)["command"]]
+    assert outcome == [store.read_object(STAMP)["command"]]
     done.set()
     for driver in drivers:
         driver.join()

@@ -10,25 +10,20 @@ import numpy as np
 import pandas as pd
 import pytest
 import torch
-from ray import tune
 
 from adalayers.config import trial_config
 from adalayers.features.features import Subset
 from adalayers.fusion.layer_mix import LayerMixConfig
 from adalayers.models.model import FusionModel
-from adalayers.request import Resources
-from adalayers.results.record import PROGRESS
 from adalayers.storage.folder import Folder
 from adalayers.study import Variant
 from adalayers.tasks.kinds import KINDS
 from adalayers.tensors import ragged
 from adalayers.tensors.ragged import token_batches
-from adalayers.training import members, trainer
+from adalayers.training import members
 from adalayers.training.optimisers import Stack, Trained
 from adalayers.training.together import finished
 from adalayers.training.trainer import CHECKPOINT, Trainer, train
-from adalayers.tuning.job import TrialJob
-from adalayers.tuning.trainable import run_in_study
 from tests.helpers.interrupting import assert_same, interrupted
 from tests.helpers.made_data import made_data
 
@@ -57,31 +52,6 @@ def test_a_seed_gives_one_run(kind):
     data = made_data(kind)
     assert_same(train(config(), data, seed=3, test=True), train(config(), data, seed=3, test=True))
     assert train(config(), data, seed=4).history != train(config(), data, seed=3).history
-
-
-def test_a_trial_is_the_same_alone_and_after_others_in_one_process(tmp_path, monkeypatch):
-    """Workers are reused: whatever a trial draws, sets or breaks, the next one does not see it."""
-    monkeypatch.setattr(tune, "report", lambda metrics: None)
-    data = made_data()
-
-    def run(name, **changes):
-        work = Folder(tmp_path / name)
-        if name == "diverges":
-            work.write_bytes(PROGRESS, b"null")  # damage, which is replaced
-        settings = config(**changes)
-        job = TrialJob(trial_id=name, stage="confirm", arm="", seed=3, config=settings, work=work.uri)
-        run_in_study([job], data, Resources(), lambda: None)
-        note = work.read_sealed(PROGRESS)
-        note["row"].pop("seconds", None)
-        return note
-
-    alone = run("alone", dropout=0.3)
-    assert run("diverges", lr=1e30)["status"] == "diverged"
-    with mock.patch.object(trainer, "build_model", side_effect=MemoryError("no memory holds it")):
-        assert run("fails")["error"] == "MemoryError: no memory holds it"
-    torch.rand(1000)
-    run("other", dropout=0.5, alpha=64.0, heads=1)
-    assert run("again", dropout=0.3) == alone
 
 
 def test_every_epoch_drops_out_otherwise():

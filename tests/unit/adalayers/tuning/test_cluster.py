@@ -9,7 +9,7 @@ from ray.exceptions import GetTimeoutError, TaskUnschedulableError
 from adalayers.data.prepare import prepare
 from adalayers.errors import BadInput
 from adalayers.features.features import store_folder
-from adalayers.features.store import is_complete
+from adalayers.features.store import read_meta
 from adalayers.request import DataRequest
 from adalayers.results.provenance import software
 from adalayers.storage.folder import Folder
@@ -125,7 +125,19 @@ def test_a_machine_without_the_store_computes_the_same_one(tmp_path, world):
     prepared = prepare(DataRequest(str(world["backbone"]), str(world["dataset"]), max_length=16))
     encoded = prepared.encoded["test"]
     there = store_folder(tmp_path / "cache", prepared.source, encoded)
-    assert cluster._fill(str(there), prepared.source, encoded, "float16") == ""
-    assert is_complete(there)
+    meta = prepared.data("disk", cache=tmp_path / "driver").splits["test"].features.meta
+    assert cluster._fill(there, prepared.source, encoded, meta) == ""
+    assert read_meta(there) == meta
     other = tmp_path / "elsewhere" / "a-name-of-another-release"
-    assert "other releases" in cluster._fill(str(other), prepared.source, encoded, "float16")
+    wanted = f"it has {there.name} for a-name-of-another-release"
+    assert cluster._fill(other, prepared.source, encoded, meta) == wanted
+
+
+def test_a_store_that_a_machine_did_not_end_is_one_that_it_lacks(tmp_path, world):
+    """What a run that was interrupted there left, which the next one goes on with."""
+    prepared = prepare(DataRequest(str(world["backbone"]), str(world["dataset"]), max_length=16))
+    split = prepared.data("disk", cache=tmp_path).splits["test"]
+    wanted = cluster._read(split)
+    assert cluster._reach([], [wanted], "word", "node", software())[1] == []
+    (split.features.folder / "meta.json").rename(split.features.folder / "progress.json")
+    assert cluster._reach([], [wanted], "word", "node", software())[1] == [wanted]

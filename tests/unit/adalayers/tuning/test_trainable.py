@@ -21,6 +21,7 @@ from adalayers.tuning.trainable import run_in_study, trainable
 from tests.helpers.made_data import made_data
 
 SMALL = {"k": 8, "heads": 2, "batch_size": 16, "epochs": 4, "lr": 3e-3, "dropout": 0.3}
+DATA = made_data()
 MEMBERS = {
     "whole": {"alpha": 8.0},
     "stops": {"lr": 3e-2, "patience": 1},
@@ -68,7 +69,7 @@ def notes_of(folder, names):
 
 def ran(folder, names, **resources):
     """Run trials in one program and return what each left, but for times."""
-    run_in_study(jobs_of(folder, names), made_data(), Resources(**resources), lambda: None)
+    run_in_study(jobs_of(folder, names), DATA, Resources(**resources), lambda: None)
     notes = notes_of(folder, names)
     for note in notes.values():
         note["row"].pop("seconds", None)
@@ -82,11 +83,17 @@ def wanted(tmp_path_factory, in_turn):
         return ran(tmp_path_factory.mktemp("whole"), MEMBERS)
 
 
-def test_members_that_stop_or_diverge_leave_the_others_as_they_are_alone(tmp_path, wanted):
+def test_members_that_stop_or_diverge_leave_the_others_as_they_are_alone_and_after_others(tmp_path, wanted):
+    """Workers are reused: whatever a trial draws, sets or breaks, the next one does not see it."""
     statuses = ["completed", "completed", "diverged", "completed"]
     assert [note["status"] for note in wanted.values()] == statuses
+    Folder(tmp_path / "diverges").write_bytes(PROGRESS, b"null")  # damage, which is replaced
+    with mock.patch.object(trainer, "build_model", side_effect=MemoryError("no memory holds it")):
+        assert ran(tmp_path, ["fails"])["fails"]["error"] == "MemoryError: no memory holds it"
+    torch.rand(1000)
     for name, note in wanted.items():
         assert ran(tmp_path, [name])[name] == note
+    assert ran(tmp_path / "again", ["whole"])["whole"] == wanted["whole"]
 
 
 def test_a_member_that_fails_is_tried_again_as_often_as_asked_and_catches_up(tmp_path, wanted, monkeypatch):

@@ -11,11 +11,10 @@ from scipy import stats
 from adalayers.results.interim_analyses import PLANNED, InterimAnalysis
 from adalayers.results.study_file import RequestRecord
 from reports.evidence.claims import SPEED, Claim, claims, contrasts, differences, undecided, with_examples
-from reports.evidence.evidence import Evidence
-from reports.reading.load import load
 from reports.tables.convergence import BestSoFar
 from tests.helpers.made_scores import GRID, METRIC, WEIGHTS, analysed, by_seed, request, trials
 from tests.helpers.made_up import MadeUp
+from tests.helpers.pages import evidence_of
 
 CELLS = request(GRID)
 PAIR = request(("control", "a"))
@@ -226,7 +225,7 @@ def test_a_trial_that_diverged_has_the_trivial_score_and_one_that_failed_withhol
         ({"status": "failed"}, 11, "not enough evidence"),
     ):
         made.of("uniform")[4].update(lost)
-        (claim,) = (one for one in Evidence(load(made.write(tmp_path))).claims if one.arm == "uniform")
+        (claim,) = (one for one in evidence_of(made, tmp_path).claims if one.arm == "uniform")
         assert (claim.n, claim.verdict, claim.low is None) == (n, verdict, n == 11)
         assert (min(claim.values.values()) < -0.3) == (lost == diverged)
 

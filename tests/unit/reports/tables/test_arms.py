@@ -6,20 +6,15 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from reports.evidence.evidence import Evidence
-from reports.reading.load import load
 from reports.tables import arms as tables
 from reports.tables import convergence
 from tests.helpers.made_scores import request
 from tests.helpers.made_up import CONTROL, CORE, MadeUp
+from tests.helpers.pages import evidence_of
 
 OTHER = "alpha=8 entropy_weight=0"
 OUTSIDE = "uniform"
 """An arm outside the core, which is compared with the control alone."""
-
-
-def read(made: MadeUp, tmp_path) -> Evidence:
-    return Evidence(load(made.write(tmp_path / "study")))
 
 
 def test_arms_table(tmp_path):
@@ -30,7 +25,7 @@ def test_arms_table(tmp_path):
         if row["stage"] == "search":
             row |= {"val/matthews": 99.0, "test/matthews": 99.0}
     made.of(OUTSIDE)[0]["config/lr"] = 0.5
-    evidence = read(made, tmp_path)
+    evidence = evidence_of(made, tmp_path)
     assert list(evidence.arms["arm"]) == [*CORE, "uniform", "last", "best"]
     table = evidence.arms.set_index("arm")
     row = table.loc[OTHER]
@@ -47,10 +42,10 @@ def test_arms_table(tmp_path):
 
 def test_arms_are_compared_on_validation_without_test_scores_and_not_at_all_without_the_control(tmp_path):
     made = MadeUp(test=False)
-    claim = next(claim for claim in read(made, tmp_path).claims if claim.arm == OUTSIDE)
+    claim = next(claim for claim in evidence_of(made, tmp_path).claims if claim.arm == OUTSIDE)
     assert (claim.split, claim.n) == ("val", 3)
     made.study["request"]["control"] = "alpha=2 entropy_weight=0"
-    evidence = read(made, tmp_path)
+    evidence = evidence_of(made, tmp_path)
     assert evidence.claims == []
     assert any("alpha=2 entropy_weight=0" in problem for problem in evidence.loaded.problems)
 
@@ -62,7 +57,7 @@ def test_the_best_scores_so_far_of_trials_with_history_and_of_diverged_ones(tmp_
     made.history = [row for row in made.history if row["trial_id"] not in (one["trial_id"], gone["trial_id"])]
     for step, score in ((10, 0.5), (20, None), (30, 0.97), (40, 1.0), (50, 0.9)):
         made.history.append({"trial_id": one["trial_id"], "step": step, "val/matthews": score})
-    evidence = read(made, tmp_path)
+    evidence = evidence_of(made, tmp_path)
     steps, best = evidence.best_so_far.curves[CONTROL][1]
     assert (steps.tolist(), best.tolist()) == ([10, 30, 40, 50], [0.5, 0.97, 1.0, 1.0])
     of_arms = convergence.convergence(evidence.best_so_far, evidence.request)
@@ -71,7 +66,7 @@ def test_the_best_scores_so_far_of_trials_with_history_and_of_diverged_ones(tmp_
     # A trial no better than the trivial model leaves no score to be reached.
     assert evidence.best_so_far.steps(["last", CONTROL])["last"].keys() == {1, 2, 3}
     made.of("last")[1]["status"] = "diverged"
-    assert read(made, tmp_path).best_so_far.steps(["last", CONTROL]) == {}
+    assert evidence_of(made, tmp_path).best_so_far.steps(["last", CONTROL]) == {}
 
 
 def test_the_step_of_convergence_is_that_of_a_trials_own_gain_and_a_censored_one_counts_as_last():
@@ -87,5 +82,5 @@ def test_ties_for_best_go_to_the_smallest_trial_id(tmp_path):
     completed = [row for row in made.trials if (row["status"], row["config/mix"]) == ("completed", "learned")]
     for row in completed:
         row["val/matthews"] = 0.5
-    evidence = read(made, tmp_path)
+    evidence = evidence_of(made, tmp_path)
     assert tables.best_trial(evidence.trials, evidence.request) == min(row["trial_id"] for row in completed)

@@ -8,13 +8,13 @@ import pytest
 from scipy import stats
 
 from reports.evidence.evidence import Evidence
-from reports.reading.load import Loaded, load
 from reports.tables import convergence as curves
 from reports.tables import mix as layers
 from reports.tables.convergence import BestSoFar
 from tests.helpers.made_layers import with_single_layers
 from tests.helpers.made_scores import request
 from tests.helpers.made_up import MadeUp
+from tests.helpers.pages import evidence_of
 
 
 def curve_of(*trials: dict[int, float]) -> pd.DataFrame:
@@ -40,11 +40,10 @@ def test_a_learning_curve_is_the_best_so_far_of_every_seed():
     assert (len(long), long["step"].min(), long["step"].max()) == (60, 100, 20_000)
 
 
-def single_layers(loaded: Loaded) -> pd.DataFrame:
+def single_layers(evidence: Evidence) -> pd.DataFrame:
     """Return the table of single layers of a study, by test scores."""
-    study = loaded.study
-    states = study.environment.hidden_states
-    return layers.single_layers(Evidence(loaded).arms, study.request, states).set_index("state")
+    states = evidence.environment.hidden_states
+    return layers.single_layers(evidence.arms, evidence.request, states).set_index("state")
 
 
 def test_single_layers_and_the_arm_last_stands_for_the_last_layer_where_none_does(tmp_path):
@@ -52,22 +51,21 @@ def test_single_layers_and_the_arm_last_stands_for_the_last_layer_where_none_doe
     for row in made.of("layer=2"):
         row["test/matthews"] = 0.1 * row["seed"]
     made.of("layer=4")[0]["status"] = "failed"
-    loaded = load(made.write(tmp_path))
-    table = single_layers(loaded)
+    evidence = evidence_of(made, tmp_path)
+    table = single_layers(evidence)
     assert table.index.tolist() == [1, 2, 3, 4]
     assert table.loc[2, "mean"] == pytest.approx(0.2)
     assert table["n"].tolist() == [3, 3, 3, 2]
     assert "last" not in set(table["arm"])
-    learned = {arm.name for arm in loaded.study.request.arms if arm.config["mix"] == "learned"}
-    assert Evidence(loaded).learned_arm in learned
+    learned = {arm.name for arm in evidence.request.arms if arm.config["mix"] == "learned"}
+    assert evidence.learned_arm in learned
     arms = {arm["name"]: arm["config"] for arm in made.arms}
     for name, config in arms.items():
         config["k"] = 64 if name != "layer=2" else 128
-    assert single_layers(load(made.write(tmp_path))).index.tolist() == [1, 3, 4], "of the control's width"
+    assert single_layers(evidence_of(made, tmp_path)).index.tolist() == [1, 3, 4], "of the control's width"
     made.trials = [row for row in made.trials if row["arm"] != "layer=4"]
-    assert single_layers(load(made.write(tmp_path))).loc[4, "arm"] == "last"
-    without = MadeUp(seeds=2, search=0).write(tmp_path / "without")
-    assert single_layers(load(without)).empty
+    assert single_layers(evidence_of(made, tmp_path)).loc[4, "arm"] == "last"
+    assert single_layers(evidence_of(MadeUp(seeds=2, search=0), tmp_path / "without")).empty
 
 
 def mixed(*rows: dict) -> tuple[pd.DataFrame, pd.DataFrame]:

@@ -5,17 +5,16 @@ import pytest
 
 from adalayers.comparisons import PlannedArm
 from adalayers.results.study_file import Factor, RequestRecord
-from reports.evidence.evidence import Evidence
-from reports.reading.load import load
 from reports.tables.factor import over_factor
 from tests.helpers.made_layers import SIZES, with_sizes
 from tests.helpers.made_up import CONTROL, CORE, MadeUp
+from tests.helpers.pages import evidence_of
 
 SMALL = {"seeds": 2, "search": 0, "evaluations": 2}
 
 
 def over(made: MadeUp, folder) -> tuple[str, pd.DataFrame]:
-    evidence = Evidence(load(made.write(folder)))
+    evidence = evidence_of(made, folder)
     return over_factor(evidence.arms, evidence.trials, evidence.request)
 
 
@@ -62,7 +61,7 @@ def test_costs_are_means_over_seeds_and_a_diverged_trial_has_none(tmp_path):
     for name in ("cost/use", "cost/weights", "cost/layers", "test/matthews", "val/matthews"):
         del lost[name]
     lost["status"] = "diverged"
-    found = Evidence(load(made.write(tmp_path))).costs.set_index("arm")
+    found = evidence_of(made, tmp_path).costs.set_index("arm")
     assert found["intact"][[CONTROL, CORE[1]]].tolist() == [True, False]
     assert (found.loc[CONTROL, "n"], found.loc[CONTROL, "use"]) == (2, 5.0)
     assert found.loc[CONTROL, "score"] == pytest.approx(kept["test/matthews"] / 2)  # the other: 0

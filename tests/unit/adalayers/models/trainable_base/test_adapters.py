@@ -12,10 +12,11 @@ from adalayers.backbones.families import FAMILIES, Family, LayerParts, layer_par
 from adalayers.config import AdapterConfig
 from adalayers.errors import BadInput
 from adalayers.fusion.layer_mix import LayerMixConfig
+from adalayers.fusion.variability import VariabilityConfig
 from adalayers.models.trainable_base.adapters import START, Adapter, Adapters
 from adalayers.models.trainable_base.model import TrainableBaseModel
 from adalayers.states import Stream
-from tests.helpers.made_tokens import TopConfig, shape_of
+from tests.helpers.made_tokens import shape_of
 from tests.helpers.states import made_shape
 
 
@@ -93,7 +94,7 @@ LAST_CLASSIFIER = 768 * 2 + 2
 def test_counts_of_bert_base(changes, count):
     """Seed 002, table 1, the last classifier left out: shared in a layer, by three layers, and not shared."""
     backbone = bert_base()
-    config = TopConfig(base_model="adapters", read_out="first-token", **changes)
+    config = VariabilityConfig(own_width=True, base_model="adapters", read_out="first-token", **changes)
     model = TrainableBaseModel(config, shape_of(backbone, "bert"), backbone)
     model.prepare_training()
     assert model.n_parameters() == count + LAST_CLASSIFIER

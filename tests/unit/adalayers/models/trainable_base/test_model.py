@@ -3,13 +3,13 @@
 import pytest
 import torch
 
+from adalayers.config import trial_config
 from adalayers.errors import BadInput
-from adalayers.fusion.layer_mix import LayerMixConfig
 from adalayers.models.trainable_base.base import Base
 from adalayers.models.trainable_base.model import TrainableBaseModel
 from adalayers.states import State
 from adalayers.study import Variant
-from tests.helpers.made_tokens import TopConfig, made_tokens, shape_of
+from tests.helpers.made_tokens import made_tokens, shape_of
 from tests.helpers.states import encoder
 from tests.helpers.tiny import FAMILIES
 
@@ -17,9 +17,9 @@ WAYS = ("adapters", "fine-tuned")
 SMALL = {"k": 8, "heads": 2, "feedforward": 16, "adapter_width": 4}
 
 
-def made(backbone, family="bert", *, config=LayerMixConfig, begin=True, **changes):
-    small = SMALL if config is LayerMixConfig else {"read_out": "linear", "adapter_width": 4}
-    model = TrainableBaseModel(config(**{**small, **changes}), shape_of(backbone, family), backbone)
+def made(backbone, family="bert", *, begin=True, **changes):
+    config = trial_config(**{**SMALL, **changes})
+    model = TrainableBaseModel(config, shape_of(backbone, family), backbone)
     if begin:
         model.prepare_training()
     return model
@@ -76,22 +76,32 @@ def test_before_it_begins_it_is_the_frozen_model(backbone_of):
 
 
 @pytest.mark.parametrize(
-    ("changes", "first", "last"),
+    ("changes", "chosen", "first", "last"),
     [
-        ({}, 1, 4),
-        ({"base_layers": "selected"}, 1, 2),
-        ({"base_layers": "as-many-top"}, 3, 4),
-        ({"base_layers": "as-many-top", "taken": 4}, 1, 4),
+        ({}, 2, 1, 4),
+        ({"base_layers": "selected"}, 2, 1, 2),
+        ({"base_layers": "as-many-top"}, 2, 3, 4),
+        ({"base_layers": "as-many-top"}, 4, 1, 4),
     ],
     ids=str,
 )
-def test_which_layers_are_fine_tuned_or_have_adapters(changes, first, last, backbone_of):
+def test_which_layers_are_fine_tuned_or_have_adapters(changes, chosen, first, last, backbone_of):
+    """The last hidden state is read, and another layer was chosen."""
+
+    def begun(**way):
+        reads = {"fusion": "variability", "own_width": True, "read": "last", "read_out": "linear"}
+        model = made(backbone_of(), begin=False, **reads, **way, **changes)
+        choice = {"chosen": torch.tensor(chosen - 1)}
+        model.fusion.load_state_dict(model.fusion.state_dict() | choice)
+        model.prepare_training()
+        return model
+
     layers = [*range(first, last + 1)]
-    model = made(backbone_of(), config=TopConfig, base_model="fine-tuned", **changes)
+    model = begun(base_model="fine-tuned")
     assert model.span.tolist() == [first, last, 4]
     assert trained_layers(model) == (layers, not changes)
     assert not any(p.requires_grad for p in model.base.model.pooler.parameters())
-    model = made(backbone_of(), config=TopConfig, base_model="adapters", adapter_norms=True, **changes)
+    model = begun(base_model="adapters", adapter_norms=True)
     assert [*model.adapters.layers] == layers
     assert trained_layers(model) == ([], False)
     trained = [name for name, p in model.base.named_parameters() if p.requires_grad]
@@ -172,7 +182,7 @@ def test_hidden_states_are_the_backbones_however_they_are_padded(family, backbon
     """And no layer beyond the deepest state is kept, but a first one."""
     backbone, batch = backbone_of(family), made_tokens(3, 4, 9)
     expected = frozen_states(backbone, batch.input_ids, batch.lengths.tolist())
-    every = backbone.stream.states()
+    every = backbone.streams[0].states()
     for states in (every, every[-1:], encoder(0), encoder(1, 2)):
         base, deepest = Base(backbone).eval(), max(state.number for state in states)
         for most in (0, 10_000):

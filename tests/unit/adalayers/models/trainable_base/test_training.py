@@ -9,17 +9,18 @@ import torch
 from adalayers.backbones.loading import shared_backbone
 from adalayers.features import features
 from adalayers.fusion.layer_mix import LayerMixConfig
+from adalayers.fusion.variability import VariabilityConfig
 from adalayers.models.trainable_base.model import TrainableBaseModel
 from adalayers.storage.folder import Folder
 from adalayers.study import Variant
 from adalayers.training.trainer import train
 from tests.helpers.interrupting import assert_same, interrupted
-from tests.helpers.made_tokens import LookingConfig, token_data
+from tests.helpers.made_tokens import token_data
 from tests.helpers.states import encoder
 
 CPU = torch.device("cpu")
 SMALL = {"k": 8, "heads": 2, "adapter_width": 4, "batch_size": 16, "epochs": 3, "lr": 3e-3}
-LOOKING = {"read_out": "linear", "adapter_width": 4, "batch_size": 16, "epochs": 3, "lr": 3e-3}
+SELECTING = {"own_width": True, "base_layers": "selected", "base_lr": 1e-3, "read_out": "linear"}
 WAYS = ("adapters", "fine-tuned")
 
 
@@ -33,7 +34,7 @@ def data(source_of):
     [
         (LayerMixConfig(base_model="adapters", dropout=0.3, adapter_norms=True, **SMALL), [1, 4, 4]),
         # Chosen by a look at the frozen model.
-        (LookingConfig(base_model="fine-tuned", base_layers="selected", base_lr=1e-3, **LOOKING), [1, 2, 2]),
+        (VariabilityConfig(base_model="fine-tuned", **{**SMALL, **SELECTING}), [1, 1, 1]),
     ],
 )
 def test_an_interrupted_trial_continues_to_the_same_numbers(config, span, data, tmp_path):
