@@ -177,7 +177,7 @@ class StudyRequest:
 
 @dataclass(frozen=True, kw_only=True)
 class Resources:
-    """With what a study may run; `cpus_per_trial` may round otherwise, else none of it changes a number.
+    """With what a study may run; `cpus_per_trial` and `group` may round otherwise, else none of it changes a number.
 
     gpus_per_trial: None: one where there is a GPU
     max_concurrent: None: as many trials as the resources allow
@@ -218,7 +218,10 @@ class Resources:
     def at_a_time(self, machines: Sequence[Machine]) -> int:
         """Return how many trials fit on machines at once, each on one of them, at most `max_concurrent`."""
         each = self.gpus(max(gpus for _, gpus in machines))
-        fits = (min(cpus / self.cpus_per_trial, gpus / each if each else math.inf) for cpus, gpus in machines)
+        of_gpu = int(1 / each) if 0 < each < 1 else 1 / (each or 1)  # Ray gives parts of one GPU alone
+        fits = (
+            min(cpus / self.cpus_per_trial, gpus * of_gpu if each else math.inf) for cpus, gpus in machines
+        )
         return min(sum(map(int, fits)), self.max_concurrent or sys.maxsize)
 
     def require_room(self, machines: Sequence[Machine]) -> int:
@@ -228,9 +231,10 @@ class Resources:
         cpus = max((cpus for cpus, gpus in machines if gpus >= each), default=0)
         for unit, wanted, there in (("gpus", each, gpus), ("cpus", self.cpus_per_trial, cpus)):
             if wanted > there:
+                machine = "one machine with enough GPUs" if each and unit == "cpus" else "one machine"
                 raise BadInput(
-                    f"wanted --{unit}-per-trial of at most {there:g}, as many as one machine has, got {wanted:g}; "
-                    "lower it, or name a cluster of larger ones with --address"
+                    f"wanted --{unit}-per-trial of at most {there:g}, as many as {machine} has, got {wanted:g}; lower "
+                    "it, or name a cluster of larger ones with --address"
                 )
         return self.at_a_time(machines)
 

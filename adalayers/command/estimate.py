@@ -45,8 +45,8 @@ FIXED_SECONDS = 18.0
 """Of a run, whatever its trials: loading, Ray's start, the report (measured on two quiet cores: 13 to 18 s)."""
 WORKER_BYTES = 0.5e9
 """Memory of a Ray worker with torch, without its features (measured: 0.43 to 0.51 GB)."""
-COPIES = {"frozen": 0, "adapters": 1, "fine-tuned": 4}
-"""How often a trial holds its base model's weights: a copy; then its gradients, and two moments of each."""
+COPIES = {"frozen": 0, "adapters": 2, "fine-tuned": 6}
+"""Base models in memory, of a trial that changes one: as it was, its copy; gradients, two moments, the best so far."""
 LARGE = 1_000_000_000
 """Parameters from which on a backbone is not loaded to be timed."""
 
@@ -89,8 +89,9 @@ def describe(case: Case, flags: Flags) -> str:
     seconds += sum(n * last[config] for config, n in confirmed)
     trials = left * seconds / max(1, total)
     longest = max(each[config] + last[config] for config in configs)
-    copies = live + max(COPIES[config.base_model] for config in configs)
-    memory = concurrency * (WORKER_BYTES + (weight_bytes(source) * copies if copies else 0))
+    copies = max(COPIES[config.base_model] for config in configs)
+    base = (weight_bytes(source) if live else 0) + (copies * weight_bytes(source, "float32") if copies else 0)
+    memory = concurrency * (WORKER_BYTES + base)
     examples = ", ".join(f"{name} {len(split)}" for name, split in task.splits.items())
     bests = " and the best of each search" if searches else ""
     too_few = f"; a verdict takes {FIRST} seeds" if request.seeds < FIRST else ""
@@ -188,7 +189,7 @@ def _seconds(
 ) -> tuple[float, dict[TrialConfig, float], dict[TrialConfig, float]]:
     """Return how long the backbone's pass takes for a token, all epochs of each configuration, and what follows them.
 
-    That is of a confirmed arm: the variants of its model on validation, and test.
+    That is of a confirmed arm: its best model, and each variant of it, on validation, and test.
 
     A trial's time depends on shapes alone: of configurations that do the same work one is timed. A backbone that is not
     loaded takes no time.
@@ -201,7 +202,9 @@ def _seconds(
     sample = whole.subset(chosen, _InMemory(lengths, prepared.source.width))
     loads = prepared.source.has_weights and prepared.backbone_parameters[0] < LARGE
     forward = time_backbone(prepared, torch.device("cpu")) if loads else 0.0
-    train, validation, test = (len(prepared.task.splits[name]) for name in ("train", "validation", "test"))
+    train, validation, test = (
+        len(prepared.task.splits.get(name, ())) for name in ("train", "validation", "test")
+    )
     timed: dict[Any, float] = {}
     taken, last = {}, {}
     for config in dict.fromkeys(configs):
@@ -216,7 +219,7 @@ def _seconds(
             0.75 * min(config.train_examples or train, train) + 0.25 * validation / config.evaluate_every
         )
         taken[config] = config.epochs * examples * each
-        last[config] = 0.25 * (variants * validation + test) * each
+        last[config] = 0.25 * ((1 + variants) * validation + test) * each
     return forward, taken, last
 
 

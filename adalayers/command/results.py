@@ -12,6 +12,7 @@ from adalayers.results.study_file import StudyFile, read_study
 from adalayers.storage.folder import Folder
 from adalayers.storage.lock import is_driven
 from adalayers.storage.redaction import redacted
+from adalayers.study import SEARCH_BEST
 
 
 def list_results(folder: str) -> None:
@@ -47,10 +48,9 @@ def _left(study: StudyFile, done: int) -> str:
     """Return about how long a study that has not ended has to run, from the mean time of its trials so far."""
     request, runs = study.request, study.runs
     searches = sum(map(bool, request.spaces.values()))
-    found = any(
-        arm.role in ("best", "tuned") for arm in request.arms
-    )  # else the arms of searches are to come
-    left = searches * (request.trials + (0 if found else request.seeds))
+    found = any(arm.role in ("best", "tuned") or SEARCH_BEST in arm.aliases for arm in request.arms)
+    to_come = 0 if found or not request.trials else request.seeds  # of the arm that a search finds
+    left = searches * (request.trials + to_come)
     left += (len(request.rates) + request.seeds) * len(request.arms) - done
     if runs.state == "finished" or left <= 0 or not done or not runs.concurrency:
         return ""

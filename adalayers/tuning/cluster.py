@@ -26,7 +26,7 @@ from adalayers.backbones.sources import BackboneSource
 from adalayers.backbones.tokens import Encoded
 from adalayers.data.trial_data import SplitData, TrialData
 from adalayers.errors import BadInput
-from adalayers.features.features import LiveFeatures, StoredFeatures, stored
+from adalayers.features.features import LiveFeatures, StoredFeatures, store_folder, stored
 from adalayers.features.store import META
 from adalayers.results.provenance import other_software, software
 from adalayers.storage.folder import Folder
@@ -242,6 +242,10 @@ def _fill(folder: Path, source: BackboneSource, encoded: Encoded, meta: Mapping[
     """Compute a store on this machine as the driver's is; return what went wrong, nothing where nothing did."""
     about = {name: meta[name] for name in ("dataset", "path", "split", "splits") if name in meta}
     precision = meta["key"]["precision"]
+    if folder != store_folder(
+        folder.parent, source, encoded, precision
+    ):  # the driver reads some states of a whole one
+        source = source.with_all_states
     try:
         there = stored(
             folder.parent, source, encoded, lambda: load(source), precision=precision, about=about

@@ -54,7 +54,10 @@ def test_a_trial_takes_its_epochs_and_evaluations_and_a_confirmed_one_its_varian
     often, seldom = trial_config(epochs=8), trial_config(epochs=8, evaluate_every=4, train_examples=20)
     _, epochs, last = estimate._seconds(prepared, [often, seldom], live=False, variants=6)
     assert epochs == {often: 8 * (30 + 5), seldom: 8 * (15 + 5 / 4)}
-    assert last == dict.fromkeys([often, seldom], (6 * 20 + 10) / 4)
+    assert last == dict.fromkeys([often, seldom], (7 * 20 + 10) / 4)
+    no_test = prepare(DataRequest(str(world["backbone"]), str(world["dataset"]), splits=("test=none",)))
+    n_validation = len(no_test.task.splits["validation"])
+    assert estimate._seconds(no_test, [often], live=False, variants=1)[2] == {often: 2 * n_validation / 4}
 
 
 def test_a_dry_run_needs_no_weights_and_says_that_it_estimates(tmp_path, capsys):

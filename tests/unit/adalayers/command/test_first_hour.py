@@ -93,3 +93,6 @@ def test_studies_are_listed_with_their_state_and_the_time_left(capsys, tmp_path)
     study["runs"].update(concurrency=2, training_seconds=96 * 60.0)
     folder.write_json("study.json", study)
     assert "about 3 min" in listed(tmp_path)
+    study["request"]["trials"] = 0  # its space is noted all the same
+    folder.write_json("study.json", study)
+    assert "about" not in listed(tmp_path)

@@ -64,6 +64,7 @@ def test_before_that_the_command_is_the_same(earlier, monkeypatch, capsys):
         ({"max_concurrent": 8, "gpus_per_trial": 0.0625}, [(16, 1)], 8),
         ({"gpus_per_trial": 0.25}, [(16, 1)], 4),
         ({"cpus_per_trial": 0.5}, [(2, 0)], 4),
+        ({"gpus_per_trial": 0.4}, [(16, 2)], 4),  # a part is of one GPU
         ({"cpus_per_trial": 2}, [(3, 0)] * 3, 3),  # a trial is on one machine
         ({}, [(4, 0), (16, 2)], 2),  # where there are GPUs, trials take one
     ],
@@ -80,7 +81,7 @@ def test_as_many_trials_run_at_a_time_as_all_resources_allow(settings, machines,
             "--cpus-per-trial of at most 8, .* one machine has, got 16",
         ),
         ({"gpus_per_trial": 2}, "--gpus-per-trial of at most 1, as many as one machine has, got 2"),
-        ({"cpus_per_trial": 6, "gpus_per_trial": 1}, "--cpus-per-trial of at most 4"),  # of one with a GPU
+        ({"cpus_per_trial": 6, "gpus_per_trial": 1}, "of at most 4, as many as one machine with enough GPUs"),
     ],
 )
 def test_a_trial_that_is_larger_than_every_machine_is_refused(settings, said):

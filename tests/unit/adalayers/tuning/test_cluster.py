@@ -6,6 +6,7 @@ import subprocess
 import pytest
 from ray.exceptions import GetTimeoutError, TaskUnschedulableError
 
+from adalayers.config import trial_config
 from adalayers.data.prepare import prepare
 from adalayers.errors import BadInput
 from adalayers.features.features import store_folder
@@ -128,6 +129,8 @@ def test_a_machine_without_the_store_computes_the_same_one(tmp_path, world):
     meta = prepared.data("disk", cache=tmp_path / "driver").splits["test"].features.meta
     assert cluster._fill(there, prepared.source, encoded, meta) == ""
     assert read_meta(there) == meta
+    some = prepared.reading([trial_config(hidden_states="layers:1")])  # of which the driver has all states
+    assert cluster._fill(tmp_path / "own" / there.name, some.source, encoded, meta) == ""
     other = tmp_path / "elsewhere" / "a-name-of-another-release"
     wanted = f"it has {there.name} for a-name-of-another-release"
     assert cluster._fill(other, prepared.source, encoded, meta) == wanted
