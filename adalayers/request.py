@@ -211,23 +211,25 @@ class Resources:
     )
     address: str | None = flag("an existing Ray cluster (default: a local one)", metavar="ADDR")
 
-    def gpus(self, there: float) -> float:
-        """Return how many GPUs a trial takes of those that are there."""
-        return (1.0 if there else 0.0) if self.gpus_per_trial is None else self.gpus_per_trial
+    def gpus(self, machines: Sequence[Machine]) -> float:
+        """Return how many GPUs a trial takes of machines, any of which may have some."""
+        if self.gpus_per_trial is not None:
+            return self.gpus_per_trial
+        return 1.0 if any(gpus for _, gpus in machines) else 0.0
 
     def at_a_time(self, machines: Sequence[Machine]) -> int:
         """Return how many trials fit on machines at once, each on one of them, at most `max_concurrent`."""
-        each = self.gpus(max(gpus for _, gpus in machines))
-        of_gpu = int(1 / each) if 0 < each < 1 else 1 / (each or 1)  # Ray gives parts of one GPU alone
-        fits = (
-            min(cpus / self.cpus_per_trial, gpus * of_gpu if each else math.inf) for cpus, gpus in machines
-        )
-        return min(sum(map(int, fits)), self.max_concurrent or sys.maxsize)
+        each, total = self.gpus(machines), 0
+        for cpus, gpus in machines:
+            fits = cpus / self.cpus_per_trial
+            if each:  # Ray gives a part of one GPU alone
+                fits = min(fits, gpus * int(1 / each) if each < 1 else gpus / each)
+            total += int(fits)
+        return min(total, self.max_concurrent or sys.maxsize)
 
     def require_room(self, machines: Sequence[Machine]) -> int:
         """Return `at_a_time`. Raises `BadInput` where no trial fits."""
-        gpus = max(gpus for _, gpus in machines)
-        each = self.gpus(gpus)
+        each, gpus = self.gpus(machines), max(gpus for _, gpus in machines)
         cpus = max((cpus for cpus, gpus in machines if gpus >= each), default=0)
         for unit, wanted, there in (("gpus", each, gpus), ("cpus", self.cpus_per_trial, cpus)):
             if wanted > there:

@@ -31,8 +31,9 @@ from adalayers.data.trial_data import SplitData
 from adalayers.errors import BadInput
 from adalayers.escaping import visible
 from adalayers.models.model import FusionModel
+from adalayers.request import StudyRequest
 from adalayers.results.files import FINISHED, TRIALS, read_trials
-from adalayers.results.study_file import splits_in_words
+from adalayers.results.study_file import StudyFile, splits_in_words
 from adalayers.states import State
 from adalayers.storage.folder import Folder
 from adalayers.tasks.task import Task
@@ -63,29 +64,23 @@ def describe(case: Case, flags: Flags) -> str:
         prepared, flags.features, flags.cache_dir, gpus_per_trial=resources.gpus_per_trial
     )
     missing, live = not_stored(prepared, flags.cache_dir), mode == "live"
-    sizes = [max(request.trials, search.min_trials) for search in searches]
-    planned = [
-        *((search.base, n) for search, n in zip(searches, sizes, strict=True)),
-        *((arm.config, len(request.rates)) for arm in plan.arms),
-    ]
-    confirmed = [
-        (config, request.seeds) for config in (*(s.base for s in searches), *(a.config for a in arms))
-    ]
-    total = sum(n for _, n in (*planned, *confirmed))
+    searched = [(search.base, max(request.trials, search.min_trials)) for search in searches]
+    rated = [(arm.config, len(request.rates)) for arm in plan.arms]
+    of_arms = (*(search.base for search in searches), *(arm.config for arm in arms))
+    confirmed = [(config, request.seeds) for config in of_arms]
+    planned = [*searched, *rated, *confirmed]
+    total = sum(n for _, n in planned)
     # Which trials of others it takes is not known before arms have tried their rates.
     elsewhere = case.trained_elsewhere(environment(prepared, mode, plan)).ids
     ended = set() if flags.fresh else _ended(case.folder)
     taken = 0 if request.rates else len({*elsewhere} - ended)
-    before = case.before.request
-    asked, was = ((run.trials, run.seeds, run.until_decided) for run in (request, before))
-    finished = asked == was and case.before.runs.state == "finished"
-    done = total if ended and finished else min(total, len(ended))
+    done = total if ended and _is_complete(case.before, request) else min(total, len(ended))
     left = max(0, total - done - taken)
-    configs = [config for config, _ in (*planned, *confirmed)]
+    configs = [config for config, _ in planned]
     forward, each, last = _seconds(prepared, configs, live=live, variants=len(plan.variants))
     passes = 0.0 if live else forward * padded_tokens(missing)
     # Arms are confirmed seed by seed: those that are left cost what all of them do, on average.
-    seconds = sum(n * each[config] for config, n in (*planned, *confirmed))
+    seconds = sum(n * each[config] for config, n in planned)
     seconds += sum(n * last[config] for config, n in confirmed)
     trials = left * seconds / max(1, total)
     longest = max(each[config] + last[config] for config in configs)
@@ -106,7 +101,9 @@ def describe(case: Case, flags: Flags) -> str:
         "task": task_line(task),
         "examples": f"{examples}; {prepared.n_tokens} tokens, at most {prepared.request.max_length} a text",
         "cut": _cut(prepared.truncated),
-        "search": f"{sum(sizes)} trials by {request.search}, {request.scheduler}" if searches else "",
+        "search": f"{sum(n for _, n in searched)} trials by {request.search}, {request.scheduler}"
+        if searches
+        else "",
         "rates": f"{len(request.rates)} for each of {len(plan.arms)} arms" if request.rates else "",
         "arms": f"{len(arms)}{bests}, {request.seeds} seeds each{too_few}",
         "dropped": "; ".join(f"{name}: {reason}" for name, reason in plan.dropped),
@@ -131,6 +128,12 @@ def _ended(folder: Folder) -> set[str]:
         return set()
     trials = read_trials(folder)
     return {*trials.loc[trials["status"].isin(FINISHED), "trial_id"]}
+
+
+def _is_complete(study: StudyFile, request: StudyRequest) -> bool:
+    """Return whether a study has finished with what is asked for now."""
+    sizes = ((each.trials, each.seeds, each.until_decided) for each in (study.request, request))
+    return study.runs.state == "finished" and len({*sizes}) == 1
 
 
 def backbone_line(prepared: Prepared) -> str:

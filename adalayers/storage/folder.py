@@ -225,9 +225,8 @@ class Folder:
         if self.is_local or there.is_file:
             self._ask(self._fs.move, path, to._root, slow=True)
             return
-        for each in self._ask(
-            self._fs.get_file_info, fs.FileSelector(path, recursive=True)
-        ):  # S3 moves no folder
+        inside = fs.FileSelector(path, recursive=True)  # S3 moves no folder
+        for each in self._ask(self._fs.get_file_info, inside):
             if each.is_file:
                 self._ask(self._fs.move, each.path, to._root + each.path.removeprefix(path), slow=True)
         self.delete(name)

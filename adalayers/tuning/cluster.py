@@ -127,7 +127,7 @@ def share(results: Sequence[Folder], data: Sequence[TrialData]) -> None:
     if not others:
         return
     splits = [split for case in data for split in case.splits.values()]
-    paths = [path for split in splits if (path := _read(split)) is not None]
+    paths = [path for split in splits if (path := _needed(split)) is not None]
     word = f".reach-{secrets.token_hex(6)}"
     try:
         answers = {
@@ -154,7 +154,7 @@ def _on(node: str, function: Callable[..., object], gpus: float = 0) -> Any:
     )
 
 
-def _read(split: SplitData) -> str | None:
+def _needed(split: SplitData) -> str | None:
     """Return what reading a split's hidden states needs on the machine that reads: of a store, what ends it."""
     if isinstance(split.features, StoredFeatures):
         return str(split.features.folder / META)
@@ -214,12 +214,12 @@ def _fill_all(
     splits = [(case.source, split) for case in data for split in case.splits.values()]
     for node, folders in missing.items():
         for source, split in splits:
-            if _read(split) not in folders:
+            if _needed(split) not in folders:
                 continue
             features, machine = split.features, machines[node]
             if not isinstance(features, StoredFeatures) or source is None:
                 raise BadInput(
-                    f"wanted the base model in {_read(split)} on all machines, the cluster's machine {machine} "
+                    f"wanted the base model in {_needed(split)} on all machines, the cluster's machine {machine} "
                     "does not have it; name one on shared storage"
                 )
             logger.info(f"{machine} does not see the hidden states in {features.folder}: it computes them")
@@ -242,9 +242,8 @@ def _fill(folder: Path, source: BackboneSource, encoded: Encoded, meta: Mapping[
     """Compute a store on this machine as the driver's is; return what went wrong, nothing where nothing did."""
     about = {name: meta[name] for name in ("dataset", "path", "split", "splits") if name in meta}
     precision = meta["key"]["precision"]
-    if folder != store_folder(
-        folder.parent, source, encoded, precision
-    ):  # the driver reads some states of a whole one
+    # The driver may read some states of a store of all.
+    if folder != store_folder(folder.parent, source, encoded, precision):
         source = source.with_all_states
     try:
         there = stored(

@@ -60,9 +60,9 @@ def run_study(cases: Sequence[RunningCase], *, resources: Resources, deadline: f
 
 def _fit(cases: Sequence[RunningCase], resources: Resources, interrupt: Interrupt, scratch: Path) -> None:
     """Run Ray's loop until there are no more trials, or the study is interrupted."""
-    have = [node["Resources"] for node in ray.nodes() if node["Alive"]]
-    concurrency = resources.require_room([(node.get("CPU", 0), node.get("GPU", 0)) for node in have])
-    gpus_per_trial = resources.gpus(max(node.get("GPU", 0) for node in have))
+    have = (node["Resources"] for node in ray.nodes() if node["Alive"])
+    machines = [(of_node.get("CPU", 0), of_node.get("GPU", 0)) for of_node in have]
+    concurrency, gpus_per_trial = resources.require_room(machines), resources.gpus(machines)
     per_trial = {"cpu": resources.cpus_per_trial, **({"gpu": gpus_per_trial} if gpus_per_trial else {})}
     data = [case.data for case in cases]
     share([case.case.folder for case in cases], data)

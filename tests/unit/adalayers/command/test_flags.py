@@ -120,8 +120,8 @@ def test_folders_are_resolved_at_start_and_may_be_named_by_the_environment(monke
 
 def test_a_flag_of_several_values_may_be_given_more_than_once():
     argv = ["--dataset", "x", "y", "--backbone", "tiny", "--backbone", "small", "--dataset", "z"]
-    asked = [(request.backbone, request.dataset) for request in parse(STUDY, argv).requests]
-    assert asked == [(backbone, dataset) for backbone in ("tiny", "small") for dataset in "xyz"]
+    cases = [(request.backbone, request.dataset) for request in parse(STUDY, argv).requests]
+    assert cases == [(backbone, dataset) for backbone in ("tiny", "small") for dataset in "xyz"]
 
 
 def test_a_reference_may_lie_in_the_data_folder(tmp_path):

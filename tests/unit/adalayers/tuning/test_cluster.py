@@ -140,7 +140,7 @@ def test_a_store_that_a_machine_did_not_end_is_one_that_it_lacks(tmp_path, world
     """What a run that was interrupted there left, which the next one goes on with."""
     prepared = prepare(DataRequest(str(world["backbone"]), str(world["dataset"]), max_length=16))
     split = prepared.data("disk", cache=tmp_path).splits["test"]
-    wanted = cluster._read(split)
+    wanted = cluster._needed(split)
     assert cluster._reach([], [wanted], "word", "node", software())[1] == []
     (split.features.folder / "meta.json").rename(split.features.folder / "progress.json")
     assert cluster._reach([], [wanted], "word", "node", software())[1] == [wanted]
