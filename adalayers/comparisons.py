@@ -125,6 +125,11 @@ class PlannedArm:
     secondary: tuple[str, ...] = field(default=(), metadata={"later": True})
 
     @property
+    def reads(self) -> tuple[Any, Any]:
+        """Which hidden states it mixes: entropies of mixes of others are no measure of how even these are."""
+        return self.config.get("stream"), self.config.get("hidden_states")
+
+    @property
     def levels(self) -> Settings:
         """Its level of every factor that it has."""
         return {**self.config, "fusion": self.fusion} if self.fusion else self.config

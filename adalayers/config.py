@@ -18,7 +18,7 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, get_args
 
-from adalayers.backbones.families import layer_parts
+from adalayers.backbones.families import FAMILIES, layer_parts
 from adalayers.errors import BadInput, require_within, unknown
 from adalayers.installed import added, load_added
 from adalayers.states import (
@@ -290,6 +290,10 @@ class TrialConfig(HeadConfig, AdapterConfig, ABC):
         readable = self.base_model == "frozen" or self.stream == "encoder"
         wanted = f"encoder where base_model={self.base_model}, for a decoder is read of frozen models alone"
         self.require("stream", readable, wanted)
+        shared = self.base_model != "frozen" and getattr(FAMILIES.get(shape.family), "shared", False)
+        self.require("base_model", not shared, "frozen where all layers are one and the same")
+        if self.base_model == "adapters":
+            layer_parts(shape.family)
         if self.own_read_out:
             return
         width = self.width(shape)
@@ -298,8 +302,6 @@ class TrialConfig(HeadConfig, AdapterConfig, ABC):
         answers = self.read_out not in POOLED or not shape.per_token
         wanted = f"attention or linear on a task with a label per word, for {self.read_out} is for sequences"
         self.require("read_out", answers, wanted)
-        if self.base_model == "adapters":
-            layer_parts(shape.family)
 
     def check_layer(self, shape: Shape, layer: int | None) -> None:
         """Raise `BadInput` where one hidden state is to be read, and `layer` is the number of none, or of several."""

@@ -26,6 +26,25 @@ class DatasetId:
     fingerprint: str = ""
 
 
+@dataclass(frozen=True)
+class Reading:
+    """What was read of a dataset.
+
+    Attributes:
+        path: Where: a folder, or an id on the hub.
+        roles: Source split of train, validation and test, in words.
+        unused: Source splits, and files in the folder, that are not used, each with why: "test (no labels)".
+        columns: Of the texts, then of the labels; () where there are no columns.
+        notes: What a reader may not expect of how it was read, a clause each: "test.tsv: quotes are text".
+    """
+
+    path: str = ""
+    roles: dict[str, str] = field(default_factory=dict)
+    unused: tuple[str, ...] = ()
+    columns: tuple[str, ...] = ()
+    notes: tuple[str, ...] = field(default=(), metadata={"later": True})
+
+
 @dataclass(frozen=True, kw_only=True)
 class Provenance:
     """What determines the data of a trial.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import copy
 import dataclasses
 import hashlib
@@ -167,6 +168,7 @@ class Setting:
     fixed: hyperparameters that the user fixed with --set
     base:  the study's own settings, those included
     train_examples: how many there are to train on
+    classes: how many classes the labels have; of tags that mark entities, how many types of these
     own:   the flags that the study alone has, by `Flag.key`, as they identify it
     """
 
@@ -175,6 +177,7 @@ class Setting:
     fixed: Settings
     base: TrialConfig
     train_examples: int
+    classes: int
     own: Mapping[str, str] = field(default_factory=dict)
 
     @property
@@ -491,8 +494,13 @@ def base_config(space: Space, fixed: Mapping[str, Any], epochs: int) -> TrialCon
         # A factor under study may mean something in some arms alone, such as which layer is read.
         choices = {name: values for name, values in space.choices.items() if name in space.scientific}
         with_overrides(trial_config(), {**{name: first for name, (first, *_) in choices.items()}, **values})
-        shared = {name: value for name, value in values.items() if name not in choices}
-        return with_overrides(trial_config(), shared)
+        config = with_overrides(
+            trial_config(), {name: value for name, value in values.items() if name not in choices}
+        )
+        for name in choices.keys() & values.keys():
+            with contextlib.suppress(BadInput):  # of no meaning but in those arms, which have it from --set
+                config = with_overrides(config, {name: values[name]})
+        return config
 
 
 def plan(study: Study, space: Space, setting: Setting) -> StudyPlan:

@@ -8,16 +8,11 @@ from __future__ import annotations
 import argparse
 import sys
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
 from adalayers.console.command_line import BAD_INPUT, DONE, Parser, run_command
 from adalayers.errors import BadInput
 from adalayers.escaping import plain
 from reports import check
-
-if TYPE_CHECKING:
-    from adalayers.storage.folder import Folder
-    from reports.evidence.evidence import Evidence
 
 
 def main(arguments: Sequence[str] | None = None, program: str = "python -m reports") -> int:
@@ -50,7 +45,7 @@ def rebuild(folder: str) -> bool:
 
     studies = find_studies(Folder(folder))
     check()
-    built: list[Evidence] = []
+    built = []
     above: dict[str, list[Folder]] = {}
     for study in studies:
         above.setdefault(study.parent().address, []).append(study)

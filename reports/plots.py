@@ -165,9 +165,8 @@ def name_ticks(axes: Axes, values: Iterable[object], *, axis: str) -> None:
     (axes.set_xticks if axis == "x" else axes.set_yticks)(range(len(names)), names)
     longest = max((len(line) for name in names for line in name.split("\n")), default=0)
     spec = axes.get_subplotspec()
-    if axis == "x" and len(names) * longest > 66 / (
-        spec.get_gridspec().ncols if spec else 1
-    ):  # they would overlap
+    # They would overlap.
+    if axis == "x" and len(names) * longest > 66 / (spec.get_gridspec().ncols if spec else 1):
         for tick in axes.get_xticklabels():
             tick.set(rotation=30, horizontalalignment="right")
 

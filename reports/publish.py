@@ -18,6 +18,7 @@ from pandas.api.types import is_float_dtype
 
 from adalayers.results.files import BEST, HISTORY, PREDICTIONS, REPORT, STUDY, WORK, read_rows
 from adalayers.storage.folder import Folder
+from adalayers.tasks.metrics import RankMetric, metric
 from reports.section import DETAILS, FIGURES
 from reports.write import CONTRASTS
 
@@ -35,8 +36,6 @@ def publish(folder: Path) -> None:
         (folder / name).unlink(missing_ok=True)
     for name in (BEST, WORK):
         shutil.rmtree(folder / name, ignore_errors=True)
-    if (folder / PREDICTIONS).exists():
-        _keep_test_split(folder)
     if (folder / HISTORY).exists():
         _keep_evaluations(folder / HISTORY)
     if (folder / STUDY).exists():
@@ -45,16 +44,25 @@ def publish(folder: Path) -> None:
             record["path"] = Path(record.get("path", "")).name  # of no use on another machine
         document["runs"]["published"] = True
         (folder / STUDY).write_text(json.dumps(document, indent=1) + "\n", encoding="utf-8")
+        if (folder / PREDICTIONS).exists():
+            ranked = isinstance(metric(document["request"]["metric"]), RankMetric)
+            _keep_compared_split(folder, scores=ranked)
     for figure in (folder / FIGURES).glob("*"):
         if f"({FIGURES}/{figure.name})" not in page:
             figure.unlink()
 
 
-def _keep_test_split(folder: Path) -> None:
-    """Keep the predictions of the test split, scores of wrong ones, two decimals of these: pages ask for no more."""
+def _keep_compared_split(folder: Path, *, scores: bool) -> None:
+    """Keep the predictions of test, or of validation where that is all.
+
+    scores: keep all of theirs, from which a score of ranks follows; else of wrong ones, two decimals
+    """
     predictions = read_rows(Folder(folder), PREDICTIONS)
-    kept = predictions[predictions["split"] == "test"].round({"score": 2})
-    kept["score"] = kept["score"].where(kept["prediction"] != kept["label"])
+    compared = "test" if "test" in set(predictions["split"]) else "val"
+    kept = predictions[predictions["split"] == compared]
+    if not scores:
+        kept = kept.round({"score": 2})
+        kept["score"] = kept["score"].where(kept["prediction"] != kept["label"])
     kept.to_parquet(folder / PREDICTIONS, index=False, **SMALL)
 
 
@@ -62,9 +70,8 @@ def _keep_evaluations(path: Path) -> None:
     """Keep the rows of evaluations and, in a history of at most LONG rows, the layer mix's weights between them."""
     history = pd.read_parquet(path)
     read = [name for name in history if str(name).startswith(("val/", "mix/")[: 1 + (len(history) <= LONG)])]
-    split = [
-        name for name in history if is_float_dtype(history[name])
-    ]  # bytes of one place next to each other
+    # Of numbers, bytes of one place next to each other.
+    split = [name for name in history if is_float_dtype(history[name])]
     history[history[read].notna().any(axis=1)].to_parquet(
         path, index=False, use_byte_stream_split=split, use_dictionary=[*history.columns.drop(split)], **SMALL
     )

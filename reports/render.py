@@ -102,10 +102,5 @@ def _marked(function: Callable[..., str]) -> Callable[..., str]:
 
 def render(template: str, **values: Any) -> str:
     """Return a page, or a piece of one: paragraphs with one empty line between them."""
-    lines = environment().get_template(template).render(values).splitlines()
-    kept = [
-        line.rstrip()
-        for line, before in zip(lines, ["", *lines], strict=False)
-        if line.strip() or before.strip()
-    ]
-    return "\n".join(kept).strip("\n") + "\n"
+    text = re.sub(r"(?m)[^\S\n]+$", "", environment().get_template(template).render(values))
+    return re.sub(r"\n{3,}", "\n\n", text).strip("\n") + "\n"

@@ -73,16 +73,21 @@ def arms(setting: Setting) -> tuple[list[Arm], list[str]]:
 
     factors = {"stream": names} if several else {}
     core = crossed(setting, {**factors, "hidden_states": DEPTHS, how: levels}, {})
-    # The first of a stream has its whole depth and the reading of the field.
-    whole = {arm.overrides.get("stream"): (arm.name,) for arm in reversed(core)}
     last: list[Arm] = []
     first: list[Arm] = []
     for stream in names:
         if stream != "both":
             own, words = selecting(stream), f"{stream}'s last layer"
-            mix, token = whole[own.get("stream")], {**own, "read_out": "first-token"}
+            # As a stream is read in the field: of a decoder a word's last token, which alone has seen it all.
+            read = {
+                **own,
+                how: levels[-1] if stream == DECODER and how == "word_position" and several else levels[0],
+            }
+            whole = {**read, "hidden_states": setting.levels("hidden_states", DEPTHS)[0]}
+            mix = tuple(arm.name for arm in core if arm.overrides == whole)
+            token = {**own, "read_out": "first-token"}
             last.append(
-                Arm(f"last layer, {stream}", "last", {**own, "mix": "last"}, words=words, against=mix)
+                Arm(f"last layer, {stream}", "last", {**read, "mix": "last"}, words=words, against=mix)
             )
             if stream == ENCODER:
                 first.append(Arm(f"first token, {stream}", "first-token", token, against=mix))

@@ -49,12 +49,10 @@ def methods(setting: Setting) -> dict[str, Settings]:
 
 
 def shots(setting: Setting) -> dict[int, int]:
-    """Return N -> N x C examples, C the classes; of a token task the types of entity, with B- and I- next to O."""
+    """Return N -> N x C examples, C the classes; of tags that mark entities, the types of entity."""
     from search_spaces.few_shot import SHOTS
 
-    n = setting.shape.n_outputs
-    classes = n if not setting.shape.per_token else max(1, (n - 1) // 2)
-    return {shot: shot * classes for shot in SHOTS[setting.own.get("protocol", PROTOCOLS[0])]}
+    return {shot: shot * setting.classes for shot in SHOTS[setting.own.get("protocol", PROTOCOLS[0])]}
 
 
 def sizes(setting: Setting) -> list[int]:
@@ -110,9 +108,9 @@ def _notes(setting: Setting, examples: Sequence[int], epochs: Sequence[int]) -> 
     most, least = (math.ceil(examples[i] / batch) * epochs[i] for i in (0, -1))
     kept = ", ".join(f"N = {n}: {size:,}" for n, size in all_shots.items() if size in examples)
     out = ", ".join(f"{n}" for n, size in all_shots.items() if size not in examples)
-    what = "classes" if not setting.shape.per_token else "types of entity, as C"
     return [
-        f"N shots are N examples for each of the {what}, drawn uniformly from all, not stratified ({kept or 'none'}). "
+        f"N shots are N examples for each of C = {setting.classes} classes, or types of entity, drawn uniformly from "
+        f"all, not stratified ({kept or 'none'}). "
         "With one seed, fewer examples are part of more. The best epoch is chosen on all of validation, as published.",
         *([f"N = {out} left out: the pool has {setting.train_examples:,} examples."] if out else []),
         f"All train for {least:,} to {most:,} steps at lr {lr:g}: the paper's 5e-5 (its table 4 says 1e-5) is for "

@@ -42,13 +42,17 @@ def arms(setting: Setting) -> tuple[list[Arm], list[str]]:
     layer = as_wide(f"layer={chosen}", "single", {"mix": "single", "layer": chosen})
     often = {"fusion": "wide-layer", "layer": chosen, "projections": len(numbers)}
     once = tuple(arm.name for arm in layer[:1])
-    notes = f"No layer was named (`--set layer`): {chosen}, in the middle, is read."
+    notes = []
+    if "layer" not in setting.fixed:
+        notes.append(f"No layer was named (`--set layer`): {chosen}, in the middle, is read.")
+    if alone := [name for name in ("entropy_weight", "cutoff") if setting.fixed.get(name)]:
+        notes.append(f"The mix alone has {' and '.join(alone)}, the layer projected often has none.")
     return [
         Arm("mix", "mix", {"mix": "learned"}),
         *layer,
         Arm(f"layer={chosen} projections={len(numbers)}", "component", often, secondary=once),
         *(as_wide("last", "last", {"mix": "last"}) if chosen != numbers[-1] else []),
-    ], [] if "layer" in setting.fixed else [notes]
+    ], notes
 
 
 STUDY = Study(

@@ -62,6 +62,14 @@ def world(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
 
 
 @pytest.fixture
+def folder(tmp_path: Path) -> object:
+    """The folder of a study, which is not there yet."""
+    from adalayers.storage.folder import Folder
+
+    return Folder(tmp_path / "study")
+
+
+@pytest.fixture
 def silent() -> Iterator[str]:
     """The address of something that accepts and never answers."""
     with socket.socket() as listening:

@@ -10,7 +10,6 @@ import time
 
 import pytest
 
-import reports
 from adalayers.command.main import DONE, main
 from adalayers.results.files import REPORT
 from reports.reading.load import load
@@ -38,10 +37,10 @@ def test_a_study_ends_with_its_reports(name, tmp_path_factory, request):
     study = importlib.import_module(f"studies.{name}").STUDY
     if name in WHOLE:
         request.getfixturevalue("ray_here")
-        code = main(study, reports, flags)
+        code = main(study, flags)
     else:
         with trials_here(), without_figures():
-            code = main(study, reports, [*flags, "--tracking-uri", "none"])
+            code = main(study, [*flags, "--tracking-uri", "none"])
     seconds = time.monotonic() - began
     assert code == DONE
     folders = [*(output / name).glob("*-smoke")]

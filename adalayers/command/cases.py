@@ -31,6 +31,7 @@ from adalayers.tracking.mirror import check_uri, default_uri
 from adalayers.tuning.case import Case
 from adalayers.tuning.cluster import check_address, cluster_address
 from adalayers.tuning.rates import at_rates
+from adalayers.tuning.ray_private import cpus_here
 
 IN_A_JOB = "RAY_JOB_CONFIG_JSON_ENV_VAR"
 """Ray sets it for the entry point of a job that was submitted, and for nothing else."""
@@ -51,7 +52,7 @@ def cases(study: Study, flags: Flags, hold: Callable[[Folder], None] = lambda fo
     check_address(flags.resources.address)
     check_uri(tracking_uri(flags))
     if cluster_address(flags.resources.address) is None:
-        flags.resources.require_room([(os.cpu_count() or 1, torch.cuda.device_count())])
+        flags.resources.require_room([(cpus_here(), torch.cuda.device_count())])
     for request in flags.requests:
         sources.canonical(request.backbone, request.data_dir)
         tasks.canonical(request.dataset, request.data_dir)
@@ -119,15 +120,18 @@ def _case(
             f"wanted a {KINDS[study.task_kind].title} dataset for {study.name}, {request.dataset} is one of "
             f"{prepared.task.kind.title}; name another"
         )
-    pool = len(prepared.task.splits["train"])
+    task, pool = prepared.task, len(prepared.task.splits["train"])
+    fixed = dict(flags.study.set)
     if base.train_examples is not None and base.train_examples >= pool:
         base = dataclasses.replace(base, train_examples=None)  # it is all of them
+        fixed["train_examples"] = pool
     setting = Setting(
-        dataset=known_as(prepared.task.name, prepared.task.source),
+        dataset=known_as(task.name, task.source),
         shape=prepared.shape,
-        fixed=flags.study.set,
+        fixed=fixed,
         base=base,
         train_examples=pool,
+        classes=task.kind.classes(task.label_names),
         own=flags.own_identity,
     )
     plan = study_plan(study, space, setting)

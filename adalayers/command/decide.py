@@ -22,7 +22,7 @@ decide, noise = _judging.decide, _judging.noise
 def run_decide(file: str, pairs: list[str], gate: str | None, form: str, **how: Any) -> int:
     """Print what a table of runs allows to claim; return 0, or a gate's code."""
     frame = _read(file)
-    arms = {*frame.get(how["arm"], pd.Series()).astype(str).str.strip()}
+    arms = {str(name).strip() for name in frame.loc[:, frame.columns == how["arm"]].to_numpy().ravel()}
     found = decide(frame, pairs=[_sides(one, arms) for one in pairs], **how)
     code: int = _judging.gate(found, gate) if gate else 0
     if form == "json":

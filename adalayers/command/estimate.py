@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-import os
 import time
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -41,6 +40,7 @@ from adalayers.tensors.ragged import ragged_index
 from adalayers.training.trainer import Diverged, train
 from adalayers.tuning.case import Case
 from adalayers.tuning.document import environment
+from adalayers.tuning.ray_private import cpus_here
 
 FIXED_SECONDS = 18.0
 """Of a run, whatever its trials: loading, Ray's start, the report (measured on two quiet cores: 13 to 18 s)."""
@@ -59,7 +59,7 @@ def describe(case: Case, flags: Flags) -> str:
     searches = plan.searches if request.trials else []
     arms = plan.known_arms(request.trials)
     here = torch.cuda.device_count()
-    concurrency = max(1, resources.at_a_time([(os.cpu_count() or 1, here)]))
+    concurrency = max(1, resources.at_a_time([(cpus_here(), here)]))
     mode, why = feature_choice(
         prepared, flags.features, flags.cache_dir, gpus_per_trial=resources.gpus_per_trial
     )

@@ -10,6 +10,7 @@ from adalayers.command.main import run_study
 from adalayers.command.studies import find_study
 from adalayers.console.interrupts import Interrupts
 from adalayers.console.progress import log_to_stderr
+from adalayers.results.files import STUDY
 from adalayers.results.frames import AllResults, StudyResults
 
 
@@ -27,7 +28,8 @@ def study(name: str, /, **flags: Any) -> StudyResults | AllResults:
             values, `set` a dictionary. None and False leave a flag out.
 
     Returns:
-        The results of the study, of all cases where there are several backbones or datasets.
+        The results of the study, of all cases where there are several backbones or datasets; of those that have
+        begun, where `max_hours` was over before.
 
     Raises:
         BadInput: What the command would refuse with exit code 2.
@@ -40,7 +42,8 @@ def study(name: str, /, **flags: Any) -> StudyResults | AllResults:
         ended, folders = run_study(find_study(name), argv, f"adalayers study {name}", interrupts)
     if ended == "interrupted":
         raise KeyboardInterrupt(interrupts.last_words)
-    return StudyResults(folders[0]) if len(folders) == 1 else AllResults(folders)
+    begun = [folder for folder in folders if folder.exists(STUDY)]
+    return StudyResults(begun[0]) if len(folders) == len(begun) == 1 else AllResults(begun)
 
 
 def _words(flags: Mapping[str, Any]) -> list[str]:

@@ -10,7 +10,7 @@ import logging
 import shlex
 import sys
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING
 
 from adalayers.command.flags import parse
 from adalayers.console.command_line import DONE, MOST_FAILED, run_command
@@ -22,19 +22,15 @@ from adalayers.study import Study
 
 if TYPE_CHECKING:
     from adalayers.storage.folder import Folder
-    from adalayers.tuning.running_case import Reports
 
 logger = logging.getLogger(__name__)
 
 
-def main(
-    study: Study, reports: Reports | None = None, argv: Sequence[str] | None = None, *, program: str = ""
-) -> int:
+def main(study: Study, argv: Sequence[str] | None = None, *, program: str = "") -> int:
     """Run a study script; return its exit code: 0 done, 1 most trials failed, 2 bad input, 130 interrupted.
 
     Args:
         study: The study.
-        reports: What writes its pages; None: the package of that name.
         argv: The words behind the program's; None: those of this process.
         program: What was called; "": the script of this process, with `argv` that in `studies`.
     """
@@ -46,7 +42,7 @@ def main(
     def run() -> int:
         try:
             with interrupts.listening():
-                ended, _ = run_study(study, words, program, interrupts, reports=reports)
+                ended, _ = run_study(study, words, program, interrupts)
         except KeyboardInterrupt:
             ended = "interrupted"
         if ended == "interrupted":
@@ -58,12 +54,7 @@ def main(
 
 
 def run_study(
-    study: Study,
-    argv: Sequence[str],
-    program: str,
-    interrupts: Interrupts,
-    *,
-    reports: Reports | None = None,
+    study: Study, argv: Sequence[str], program: str, interrupts: Interrupts
 ) -> tuple[str, list[Folder]]:
     """Run a study; return how it ended (done, most failed or interrupted), and the folders of its cases.
 
@@ -72,7 +63,6 @@ def run_study(
         argv: Its flags.
         program: The first words of its command, as a shell takes them.
         interrupts: Gets the last words of a run that is interrupted: the command that goes on with it.
-        reports: What writes its pages; None: the package of that name.
 
     Raises:
         BadInput: For whatever the user can fix.
@@ -95,14 +85,13 @@ def run_study(
     from adalayers.command.run import move_aside, run
     from adalayers.storage.lock import one_driver
 
-    pages = reports or cast("Reports", own_module("reports"))
     with contextlib.ExitStack() as drivers:
         found = cases(study, flags, lambda folder: drivers.enter_context(one_driver(folder, command)))
-        pages.check()
+        own_module("reports").check()
         if flags.fresh:
             move_aside([case.folder for case in found])
             interrupts.last_words = f"interrupted; continue with: {command}"
-        return run(study, flags, found, reports=pages), [case.folder for case in found]
+        return run(study, flags, found), [case.folder for case in found]
 
 
 def _command(program: str, words: Sequence[str]) -> str:

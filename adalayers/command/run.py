@@ -16,6 +16,9 @@ from adalayers.console.progress import Rate, show
 from adalayers.data.feature_choice import feature_choice
 from adalayers.data.trial_data import TrialData
 from adalayers.features.features import Mode
+from adalayers.installed import own_module
+from adalayers.results.files import REPORT
+from adalayers.results.frames import find_studies
 from adalayers.results.measures import write_shared
 from adalayers.storage.folder import Folder
 from adalayers.study import Study
@@ -23,7 +26,7 @@ from adalayers.tasks.task import Task
 from adalayers.tracking.mirror import Mirror
 from adalayers.tuning.case import Case
 from adalayers.tuning.run import run_study, why_most_failed
-from adalayers.tuning.running_case import Reports, RunningCase
+from adalayers.tuning.running_case import RunningCase
 
 logger = logging.getLogger(__name__)
 
@@ -35,9 +38,9 @@ class _TimeIsUp(Exception):
 Ended = Literal["done", "most failed", "interrupted"]
 
 
-def run(study: Study, flags: Flags, cases: list[Case], *, reports: Reports) -> Ended:
+def run(study: Study, flags: Flags, cases: list[Case]) -> Ended:
     """Run all cases in one Ray session, then report each, and all together; return how it ended."""
-    hours = flags.resources.max_hours
+    hours, reports = flags.resources.max_hours, own_module("reports")
     deadline = math.inf if hours is None else time.monotonic() + 3600 * hours
     try:
         ready = [_ready(study, flags, case, deadline) for case in cases]
@@ -46,7 +49,7 @@ def run(study: Study, flags: Flags, cases: list[Case], *, reports: Reports) -> E
             "time is up before all hidden states are stored: the same command goes on with the rest"
         )
         return "done"
-    running = [RunningCase(study, case, *found, reports) for case, found in zip(cases, ready, strict=True)]
+    running = [RunningCase(study, case, *found) for case, found in zip(cases, ready, strict=True)]
     run_study(running, resources=flags.resources, deadline=deadline)
     for case, ran in zip(cases, running, strict=True):
         if ran.state == "finished":
@@ -65,9 +68,9 @@ def run(study: Study, flags: Flags, cases: list[Case], *, reports: Reports) -> E
         counted = ", ".join(f"{n} {status}" for status, n in statuses.items()) or "no trials"
         logger.info(f"{case.folder.name} {ran.state}: {counted}")
         show(report)
-    if len(cases) > 1:
-        root = Folder(flags.output).child(study.name)
-        show(reports.write_cover(root, [case.folder for case in cases]))
+    root = Folder(flags.output).child(study.name)
+    if len(cases) > 1 or root.exists(REPORT):
+        show(reports.write_cover(root, find_studies(root)))
     if any(ran.state == "interrupted" for ran in running):
         return "interrupted"
     if why := why_most_failed([row for ran in running for row in ran.record.rows.values()]):
@@ -83,15 +86,9 @@ def add_shared(folder: Folder, task: Task) -> None:
 
 def _ready(study: Study, flags: Flags, case: Case, deadline: float) -> tuple[Mode, TrialData, Mirror]:
     """Return where a case's hidden states come from, its data with them, and its mirror."""
-    prepared = case.prepared
-    logger.info(f"{study.name} on {prepared.source.name} and {prepared.task.name}: {case.folder.uri}")
-    mirror = Mirror(
-        tracking_uri(flags),
-        case.folder,
-        experiment=study.name,
-        run_name=case.folder.name,
-        study_key=case.before.id,
-    )
+    prepared, folder, uri = case.prepared, case.folder, tracking_uri(flags)
+    logger.info(f"{study.name} on {prepared.source.name} and {prepared.task.name}: {folder.uri}")
+    mirror = Mirror(uri, folder, experiment=study.name, run_name=folder.name, study_key=case.before.id)
     mirror.check()
     if study.measures:
         _measure(study, flags, case)

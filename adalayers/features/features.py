@@ -297,7 +297,9 @@ def stored(
     if usable != folder:
         with contextlib.suppress(BadInput):  # damaged, or being removed: then one of its own is computed
             features = StoredFeatures(usable)  # held while it is checked
-            if not store.damage(usable, store_key(source.with_all_states, encoded, precision)):
+            damaged = store.damage(usable, store_key(source.with_all_states, encoded, precision))
+            # One of all states has the precision of those that need most.
+            if features.precision == precision and not damaged:
                 store.touch(usable)
                 return features
     try:

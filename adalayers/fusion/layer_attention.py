@@ -95,5 +95,8 @@ class LayerAttention(Fusion, config=LayerAttentionConfig):
         return noted | self.by_state("layer_attention/weight_", weights)
 
     def kept_at_use(self, inner: int) -> int:
-        """Return the width and 2: a softmax whose query is known adds up while states come in (all, of texts' keys)."""
-        return super().kept_at_use(inner) if self.keys == "texts" else self.width + 2
+        """Return the width and 2: a softmax whose query is known adds up while states come in.
+
+        Of texts' keys it is the width of each layer read: their means are known at the end.
+        """
+        return len(self.live()) * self.width if self.keys == "texts" else self.width + 2

@@ -22,6 +22,7 @@ class WideLayerConfig(WidthConfig):
     layer        the hidden state that is read; None: the last
     projections  how many it has; None: as many as there are hidden states, as a layer mix has
     k            width of each projection
+    alpha        as of the layer mix
     mix_lr       learning rate of p, which has no weight decay (None: that of lr)
     """
 
@@ -30,6 +31,7 @@ class WideLayerConfig(WidthConfig):
 
     layer: int | None = None
     projections: int | None = bounded(None, least=1, most=2**12)
+    alpha: float = bounded(1.0, above=0)
     mix_lr: float | None = bounded(None, above=0)
 
     def resolved(self, shape: Shape) -> Settings:
@@ -48,7 +50,7 @@ class WideLayerConfig(WidthConfig):
 class WideLayer(Fusion, config=WideLayerConfig):
     """The layer mix (thesis section 5) with one hidden state Z in the place of all l:
 
-        F = sum_j p~_j N(gelu(Z) W_j^T), j = 1..n          p~ = softmax(p), p initialised to ones
+        F = sum_j p~_j N(gelu(Z) W_j^T), j = 1..n          p~ = softmax(alpha * p), p initialised to ones
 
     With n = l projections it has the parameters of a mix of l hidden states and what one of them knows.
     """
@@ -63,6 +65,7 @@ class WideLayer(Fusion, config=WideLayerConfig):
         names = (f"{read.key}, projection {j}" for j in range(config.projections or len(states)))
         self.projections = nn.ModuleList(starts(names, lambda: nn.Linear(shape.width, config.k, bias=False)))
         self.p = nn.Parameter(torch.ones(len(self.projections)))
+        self.alpha = config.alpha
 
     def fuse(self, states: States, lengths: Lengths, live: list[State]) -> Float[Tensor, "tokens k"]:
         """Return F, float32."""
@@ -70,7 +73,7 @@ class WideLayer(Fusion, config=WideLayerConfig):
         of_copies = torch.stack([projected(project, hidden) for project in self.projections])  # type: ignore[arg-type]
         # F is float32, whatever the projections were.
         with torch.autocast(of_copies.device.type, enabled=False):
-            return torch.einsum("j,jtk->tk", torch.softmax(self.p, dim=0), of_copies)
+            return torch.einsum("j,jtk->tk", torch.softmax(self.alpha * self.p, dim=0), of_copies)
 
     def kept_at_use(self, inner: int) -> int:
         """Return the width: one hidden state is read as soon as it is there."""

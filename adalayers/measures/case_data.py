@@ -49,7 +49,7 @@ class CaseData:
         if reference == request.dataset:
             return self.prepared
         plain = replace(request, text_column=None, label_column=None, group_column=None, metric=None)
-        return prepare(replace(plain, dataset=reference))
+        return prepare(replace(plain, dataset=reference, splits=()))
 
     @property
     def key(self) -> JsonObject:

@@ -142,6 +142,8 @@ def _linear_probe(task: Task, data: TrialData) -> Predicted | None:
     data = data.at_words("last-token" if last.causal else "first-token")
     if isinstance(data.splits["train"].features, LiveFeatures):
         return None  # passes of the base model are not for rows of scale
+    if data.splits["train"].pooled and data.source is not None and data.source.pooling != "mean":
+        return None  # another vector than the mean is all that is stored
     share = min(1.0, MOST_ITEMS / len(task.gold("train").labels))
     train = data.view(math.ceil(share * len(data.splits["train"])), 0).splits["train"]
     try:

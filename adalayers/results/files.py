@@ -125,6 +125,8 @@ def read_trials(folder: Folder, *, advice: str = RESTORE) -> pd.DataFrame:
             other = next((mark for mark in (";", "\t") if mark in str(frame.columns[0])), "")
             why = f": columns are separated by {other!r} where a study writes commas" if other else ""
             raise ValueError(f"it has no column {missing[0]!r}{why}")
+        texts = [*_TEXT]  # as they stand: an arm may be called None
+        frame[texts] = pd.read_csv(io.BytesIO(text), dtype=str, keep_default_na=False, usecols=texts)[texts]
         if again := frame.loc[frame["trial_id"].duplicated(), "trial_id"].tolist():
             raise ValueError(f"it has trial {again[0]} more than once")
         if not text.endswith(b"\n"):

@@ -30,6 +30,7 @@ class InterimAnalysis:
         planned: After how many seeds analyses were planned as the first one was made.
         extension: Whether it goes beyond these.
         covered: Arm -> its completed seeds that the analysis is of.
+        failed: Arm -> its seeds that had failed: their comparisons are withheld here, whatever is run again later.
     """
 
     after: int = 0
@@ -37,6 +38,7 @@ class InterimAnalysis:
     planned: tuple[int, ...] = ()
     extension: bool = False
     covered: dict[str, list[int]] = field(default_factory=dict)
+    failed: dict[str, list[int]] = field(default_factory=dict, metadata={"later": True})
 
 
 def planned_error(*, crossed: bool) -> float:

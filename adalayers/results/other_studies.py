@@ -110,6 +110,10 @@ class OtherStudies:
         known = {run.software for run in document.runs.history if run.confirmed}
         if there and not known == {document.environment.software} == {wanted.environment.software}:
             _pass_over(folder, "its code, packages or machine are not the same")
+        elif there and document.environment.dataset.fingerprint != wanted.environment.dataset.fingerprint:
+            _pass_over(folder, "its examples, their splits or groups are not the same")
+        elif there and document.request.metric != wanted.metric:
+            _pass_over(folder, f"its trials were stopped and chosen by {document.request.metric}")
         elif there and not {*wanted.variants} <= document.request.variants.keys():
             _pass_over(folder, "its models were not scored as all variants of this study")
         else:

@@ -15,7 +15,7 @@ from pydantic import TypeAdapter, ValidationError
 from adalayers.comparisons import Comparison, PlannedArm
 from adalayers.errors import BadInput
 from adalayers.presets import Published
-from adalayers.provenance import BackboneId, DatasetId
+from adalayers.provenance import BackboneId, DatasetId, Reading
 from adalayers.request import DataRequest, StudyRequest
 from adalayers.results.files import RESTORE, STUDY
 from adalayers.results.interim_analyses import InterimAnalysis
@@ -130,7 +130,7 @@ class BackboneRecord(BackboneId):
 
 
 @dataclass(frozen=True, kw_only=True)
-class DatasetRecord(DatasetId):
+class DatasetRecord(Reading, DatasetId):
     """The data of a study; what is by split has the keys train, validation, test (baseline: val, test).
 
     path:      where it was read: a folder, or an id on the hub
@@ -149,11 +149,6 @@ class DatasetRecord(DatasetId):
     """
 
     name: str = ""
-    path: str = ""
-    roles: dict[str, str] = field(default_factory=dict)
-    unused: tuple[str, ...] = ()
-    columns: tuple[str, ...] = ()
-    notes: tuple[str, ...] = later(())
     kind: str = ""
     task: str = ""
     labels: tuple[str, ...] = ()
@@ -219,7 +214,7 @@ class EnvironmentRecord:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Run:
+class Run(GitRecord):
     """One run of a study's command.
 
     confirmed:   confirmed trials that it added; test_scored: of them, those that scored the test split
@@ -239,8 +234,6 @@ class Run:
     planned: int = 0
     until_decided: bool = False
     analyses: tuple[InterimAnalysis, ...] = ()
-    commit: str | None = None
-    dirty: bool | None = None
     machine: str = ""
     software: str = later("")
 

@@ -148,6 +148,10 @@ class TaskKind(ABC):
     def n_outputs(self, label_names: tuple[str, ...]) -> int:
         """Return how many numbers the head gives per item."""
 
+    def classes(self, label_names: tuple[str, ...]) -> int:
+        """Return how many classes examples are counted by: few shots are so many for each."""
+        return self.n_outputs(label_names)
+
     def strata(self, labels: np.ndarray) -> np.ndarray | None:
         """Return the stratum of each label [n] by which validation is set aside; None draws without strata."""
         return None

@@ -209,24 +209,29 @@ def _of_json(columns: Sequence[list[Any]]) -> list[Any]:
     """Return Python values as Arrow arrays of one type."""
     kind, convert = _type_of(itertools.chain.from_iterable(columns))
     return [
-        pa.array([None if value is None else convert(value) for value in column], kind) for column in columns
+        pa.array([None if _missing(value) else convert(value) for value in column], kind)
+        for column in columns
     ]
+
+
+def _missing(value: Any) -> bool:
+    """Whether a value of JSON is none, or the NaN that pandas writes for one."""
+    return value is None or value != value
 
 
 def _type_of(values: Iterable[Any]) -> tuple[Any, Callable[[Any], Any]]:
     """Return the type of values, and what makes them of it: whole numbers go before others, text before both."""
-    values = [value for value in values if value is not None]
+    values = [value for value in values if not _missing(value)]
     kinds = {type(value) for value in values}
     if kinds == {list}:
         inner, convert = _type_of(itertools.chain.from_iterable(values))
-        return pa.list_(inner), lambda value: [None if v is None else convert(v) for v in value]
+        return pa.list_(inner), lambda value: [None if _missing(v) else convert(v) for v in value]
     if kinds & {list, dict}:  # nothing that a task reads: kept as what it is
         return pa.struct({"json": pa.string()}), lambda value: {"json": json.dumps(value, default=str)}
     if kinds and kinds <= {int, float} and all(isinstance(v, float) or abs(v) < 2**63 for v in values):
-        there = [float(value) for value in values if value == value]
+        there = [float(value) for value in values]
         whole = int in kinds and all(value.is_integer() and abs(value) < 2**63 for value in there)
-        kind, cast = (pa.int64(), int) if whole else (pa.float64(), float)
-        return kind, lambda value: cast(value) if value == value else None
+        return (pa.int64(), int) if whole else (pa.float64(), float)
     if len(kinds) == 1 and not kinds & {int, str}:
         return pa.array(values).type, lambda value: value
     if not kinds:

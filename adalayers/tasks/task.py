@@ -22,6 +22,7 @@ import numpy as np
 
 from adalayers.errors import BadInput, local_path, unknown
 from adalayers.escaping import listed
+from adalayers.provenance import Reading
 from adalayers.storage import hub
 from adalayers.tasks import columns, corpora, files
 from adalayers.tasks.catalog import CATALOG
@@ -44,25 +45,6 @@ _SHORT_NAMES = {
     for identifier in ({name} if entry.source == EMBEDDED else {name, entry.source})
 }
 """The name in the catalog by name or id, lower case."""
-
-
-@dataclass(frozen=True)
-class Reading:
-    """What was read of a dataset.
-
-    Attributes:
-        path: Where: a folder, or an id on the hub.
-        roles: Source split of train, validation and test, in words.
-        unused: Source splits, and files in the folder, that are not used, each with why: "test (no labels)".
-        columns: Of the texts, then of the labels; () where there are no columns.
-        notes: What a reader may not expect of how it was read, a clause each: "test.tsv: quotes are text".
-    """
-
-    path: str
-    roles: dict[str, str]
-    unused: tuple[str, ...] = ()
-    columns: tuple[str, ...] = ()
-    notes: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -230,8 +212,7 @@ def load_task(request: DataRequest) -> Task:
         places=corpus.places,
         rows={role: len(table) for role, table in corpus.splits.items()},
     )
-    if asked:
-        _check_metric(task)
+    _check_metric(task)
     return task
 
 
@@ -296,12 +277,14 @@ def _whole_groups(
     from sklearn.model_selection import StratifiedGroupKFold
 
     needed, there = max(2, round(1 / min(share, 1 - share))), len(np.unique(groups))
-    if there < needed:
+    of_class = np.array([len(groups)]) if strata is None else np.unique(strata, return_counts=True)[1]
+    if min(there, of_class.max()) < needed:
         raise BadInput(
-            f"wanted at least {needed} groups in train of {where} to set {share:.0%} of them aside as validation, got "
-            f"{there}; bring a validation split, or name another --group-column"
+            f"wanted at least {needed} groups in train of {where}, and as many examples of its largest class, to set "
+            f"{share:.0%} of it aside as validation, got {there} and {of_class.max()}; bring a validation split, or "
+            "name another --group-column"
         )
-    part = Fraction(share).limit_denominator(min(100, there))
+    part = Fraction(share).limit_denominator(max(needed, min(100, there, int(of_class.min()))))
     ordered = StratifiedGroupKFold(part.denominator, shuffle=True, random_state=VALIDATION_SEED)
     of_one = np.zeros(len(groups), dtype=int)
     folds = [fold for _, fold in ordered.split(of_one, of_one if strata is None else strata, groups)]

@@ -86,7 +86,9 @@ def runs_view(study_key: str, metric: str) -> str:
     """Return what MLflow's page of runs is to show of a study: its arms, with their mean scores and intervals."""
     name = "attributes.`Run Name`"
     scores = [
-        f"metrics.`{split}/{metric}{end}`" for split in ("test", "val") for end in ("", " low", " high")
+        f"metrics.`{mlflow_name(f'{split}/{metric}{end}')}`"
+        for split in ("test", "val")
+        for end in ("", " low", " high")
     ]
     view = {
         "searchFilter": f"tags.`adalayers.study` = '{study_key}' and tags.`adalayers.kind` = 'arm'",

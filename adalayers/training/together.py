@@ -59,7 +59,7 @@ class Together:
         """Take the steps of trials until all have ended, those first that are behind the others; return their results.
 
         Those whose training is over wait for the others, and are scored together. The time that passes is shared by
-        all that go on. An error is raised in the trial whose request failed.
+        those whose steps are taken. An error is raised in the trial whose request failed.
         """
         waiting, results = {trial: Request() for trial in trials}, dict[Steps[Any], Any]()
         began = time.monotonic()
@@ -68,9 +68,9 @@ class Together:
             now = {trial: request for trial, request in waiting.items() if request.epoch == behind}
             self._answer([request for request in now.values() if request.split])
             ended = time.monotonic()
-            for request in waiting.values():
+            for request in now.values():
                 if request.trainer is not None:
-                    request.trainer.progress.seconds += (ended - began) / len(waiting)
+                    request.trainer.progress.seconds += (ended - began) / len(now)
             began = ended
             for trial, request in now.items():
                 go_on = trial.throw if isinstance(request.answer, Exception) else trial.send

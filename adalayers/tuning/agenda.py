@@ -267,11 +267,11 @@ class Agenda:
         if planned is None:
             return None
         covered: dict[str, list[int]] = {arm.name: [] for arm in self.arms}
-        for row in self._confirmed():
-            if row.status in ("completed", "diverged") and row.seed <= self.seed + planned.after:
-                covered.setdefault(row.arm, []).append(row.seed)
-        covered = {arm: sorted(seeds) for arm, seeds in covered.items()}
-        return dataclasses.replace(planned, covered=covered)
+        failed: dict[str, list[int]] = {}
+        for row in sorted(self._confirmed(), key=lambda row: row.seed):
+            if row.seed <= self.seed + planned.after and row.status in ("completed", "diverged", "failed"):
+                (failed if row.status == "failed" else covered).setdefault(row.arm, []).append(row.seed)
+        return dataclasses.replace(planned, covered=covered, failed=failed)
 
     def _brings(self, analysis: InterimAnalysis, made: Collection[InterimAnalysis]) -> bool:
         """Whether an analysis has seeds, or judges arms, that those before it have not."""

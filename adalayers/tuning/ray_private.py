@@ -6,6 +6,7 @@ asks for another one. In a process of its own, because Ray's calls wait for minu
 
 from __future__ import annotations
 
+import os
 import re
 import signal
 import sys
@@ -29,6 +30,15 @@ def address_of_this_machine() -> str | None:
         return None
     address: str | None = find_bootstrap_address(None)
     return address
+
+
+def cpus_here() -> int:
+    """Return how many CPUs a Ray of this machine has to give: of a container as many as it may use."""
+    try:
+        from ray._private.utils import get_num_cpus
+    except ImportError:
+        return os.cpu_count() or 1
+    return int(get_num_cpus(override_docker_cpu_warning=True))
 
 
 def worker_of(trial: Any) -> Any:

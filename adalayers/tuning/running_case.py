@@ -7,18 +7,17 @@ import datetime
 import logging
 import time
 from collections.abc import Collection, Iterable
-from typing import Protocol
 
 from adalayers.console.progress import TrialProgress
 from adalayers.data.trial_data import TrialData
 from adalayers.features.features import Mode
+from adalayers.installed import own_module
 from adalayers.request import StudyRequest
 from adalayers.results.files import STUDY, counts
 from adalayers.results.interim_analyses import InterimAnalysis
 from adalayers.results.record import StudyRecord
 from adalayers.results.study_file import EnvironmentRecord, Run, RunsRecord, StudyFile
 from adalayers.results.trial_row import TAKEN_FROM, TrialRow
-from adalayers.storage.folder import Folder
 from adalayers.study import Study
 from adalayers.tracking.mirror import Mirror
 from adalayers.tuning.agenda import Agenda
@@ -30,17 +29,6 @@ from adalayers.tuning.search import write_journal
 logger = logging.getLogger(__name__)
 
 
-class Reports(Protocol):
-    """What a study needs of the package `reports`, which the library does not import: whether pages can be made,
-    pages, and what is undecided.
-    """
-
-    def check(self) -> None: ...
-    def write_report(self, folder: Folder, /) -> str: ...
-    def write_cover(self, study_root: Folder, folders: list[Folder], /) -> str: ...
-    def undecided_arms(self, folder: Folder, running: Collection[str], /) -> Collection[str]: ...
-
-
 class RunningCase:
     """A case under way: its agenda, its record, and the log of its runs.
 
@@ -50,7 +38,6 @@ class RunningCase:
         mode: Where its hidden states come from.
         data: With them.
         mirror: Of its folder, in MLflow.
-        reports: Says which arms need more seeds.
 
     Attributes:
         state: How it stands: running, finished, interrupted or "time is up".
@@ -58,10 +45,8 @@ class RunningCase:
         on_epoch: Says now and then how far the trials of a program are that runs, as `TrialProgress.at`.
     """
 
-    def __init__(
-        self, study: Study, case: Case, mode: Mode, data: TrialData, mirror: Mirror, reports: Reports
-    ):
-        self._study, self.case, self.data, self.mirror, self._reports = study, case, data, mirror, reports
+    def __init__(self, study: Study, case: Case, mode: Mode, data: TrialData, mirror: Mirror):
+        self._study, self.case, self.data, self.mirror = study, case, data, mirror
         request, self.live = case.request, mode == "live"
         self.record = StudyRecord(case.folder, data.metric)
         self._environment = environment(case.prepared, mode, case.plan)
@@ -100,7 +85,8 @@ class RunningCase:
     def _undecided_arms(self) -> Collection[str]:
         self.record.write()
         self._write("running")
-        arms = self._reports.undecided_arms(self.case.folder, {arm.name for arm in self.agenda.arms})
+        names = {arm.name for arm in self.agenda.arms}
+        arms: Collection[str] = own_module("reports").undecided_arms(self.case.folder, names)
         if analyses := self.agenda.analyses():
             left = f"{len(arms)} arms go on" if arms else "all is decided"
             logger.info(f"{self.case.folder.name}: analysis after {analyses[-1].after} seeds: {left}")
@@ -160,8 +146,7 @@ class RunLog:
             started=_now(),
             planned=request.seeds,
             until_decided=request.until_decided,
-            commit=environment.git.commit,
-            dirty=environment.git.dirty,
+            **dataclasses.asdict(environment.git),
             machine=environment.machine,
             software=environment.software,
         )

@@ -216,10 +216,11 @@ def _seen(what: What, parts: Sequence[tuple[Case, Comparison]], factors: Sequenc
         seen.append(case.seen(own))
         weights |= {f"{case.name}/{arm}": weight for arm, weight in own.items()}
         scores += [abs(score) for arm in own for score in case.evidence.scores.get(arm, {}).values()]
-    samples = [[*one.values.values()] for one in seen]
+    values, samples = dict[int, float](), [[*one.values.values()] for one in seen]
     if what == MEAN:
         shared = set.intersection(*({*one.values} for one in seen))
-        samples = [[sum(one.values[seed] for one in seen) for seed in sorted(shared)]]
+        values = {seed: sum(one.values[seed] for one in seen) for seed in sorted(shared)}
+        samples = [[*values.values()]]
     n, withheld = min(map(len, samples)), any(one.withheld for one in seen)
     estimate, effects = None, [case.request.smallest_effect for case in cases]
     if n >= FIRST and not withheld and all(case.evidence.analyses for case in cases):
@@ -237,6 +238,7 @@ def _seen(what: What, parts: Sequence[tuple[Case, Comparison]], factors: Sequenc
         n=n,
         difference=sum(map(fmean, samples)) if n else None,
         estimate=estimate,
+        values=values,
         tie=what == MEAN and all(one.tie for one in seen),
         withheld=withheld,
         what=what,

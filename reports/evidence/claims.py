@@ -173,18 +173,23 @@ def contrasts(
     analyses: Sequence[InterimAnalysis],
     error: float,
 ) -> list[Claim]:
-    """Compare the entropy of p~ (of arms that learn it), and the steps to a score that both sides reach.
+    """Compare the entropy of p~ (of arms that learn it, over the same hidden states), and the steps to a score that
+    both sides reach.
 
     best: as from `convergence.best_so_far`.
     Their verdicts are `higher`, `lower` or `not enough evidence`: neither measure has a good direction
     or a smallest effect of interest. No study stops by them, so they are of the last analysis.
     """
     entropies, learned = tables.values(trials, "mix/entropy"), {*tables.learning_arms(trials, request)}
+    reads = {arm.name: arm.reads for arm in request.arms}
     named = [Claim(**vars(planned), metric="", split="val") for planned in request.comparisons]
+    of_mixes = [
+        replace(claim, metric=ENTROPY)
+        for claim in named
+        if claim.arms <= learned and len({reads.get(arm) for arm in claim.arms}) == 1
+    ]
     found = [
-        *Family(lambda _: entropies).claims(
-            [replace(claim, metric=ENTROPY) for claim in named if claim.arms <= learned], analyses[-1:], error
-        ),
+        *Family(lambda _: entropies).claims(of_mixes, analyses[-1:], error),
         *Family(best.steps).claims([replace(claim, metric=SPEED) for claim in named], analyses[-1:], error),
     ]
     words = {BETTER: HIGHER, WORSE: LOWER}
@@ -198,7 +203,8 @@ class Family:
     Attributes:
         values: Arms -> their values by seed.
         smallest: The smallest effect of interest; None: not known.
-        untestable: Arm -> seeds; an analysis up to one of them has neither interval nor p value.
+        untestable: Arm -> seeds; an analysis up to one of them has neither interval nor p value, nor has one at which a
+            trial had failed that has been run again since.
         answers: As from `prediction_hashes`.
     """
 
@@ -234,7 +240,11 @@ class Family:
             seed: value for seed, value in everything.items() if all(seed in of_arm for of_arm in seeds)
         }
         last = max(set().union(*seeds), default=0)
-        withheld = any(seed <= last for arm in claim.weights for seed in self.untestable.get(arm, ()))
+        withheld = any(
+            (analysis and analysis.failed.get(arm))
+            or any(seed <= last for seed in self.untestable.get(arm, ()))
+            for arm in claim.weights
+        )
         claim = replace(claim, n=len(by_seed), values=by_seed, withheld=withheld)
         if not by_seed:
             return claim

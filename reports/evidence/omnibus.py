@@ -148,9 +148,8 @@ def permutation_p_values(
         left = rows - (means - means @ of_effect)[:, None]
         total = (left**2).sum(axis=(1, 2)) / seeds
         drawn = (shuffle @ left.reshape(-1, seeds * cells).T).reshape(draws, cells, -1)
-        every = np.concatenate(
-            [(of_effect @ means.T)[None], drawn]
-        )  # [1 + draws, cells, tables], the own one first
+        # [1 + draws, cells, tables], the own one first.
+        every = np.concatenate([(of_effect @ means.T)[None], drawn])
         with np.errstate(divide="ignore", invalid="ignore"):
             ratios = ((of_effect @ every) ** 2).sum(axis=1) / (total - (every**2).sum(axis=1))
         varies = np.abs(left).max(axis=(1, 2)) > TOLERANCE * np.abs(tables).max()

@@ -41,13 +41,17 @@ def cover(title: str, cases: Sequence[Case], result: Across, problems: Sequence[
         problems: Names folders that could not be read.
     """
     questions = dict.fromkeys(case.request.question for case in cases)
-    arms = dict.fromkeys(
-        (arm, names.arm(arm, case.request)) for case in cases for arm in case.evidence.arms["arm"]
-    )
+    arms: dict[str, str] = {}
+    for case in cases:
+        for arm in case.evidence.arms["arm"]:
+            name = names.arm(arm, case.request)
+            arms[arm] = min(
+                arms.get(arm, name), name, key=len
+            )  # a layer is the last of some base models alone
     found = {case.name: finding(case.evidence) for case in cases}
-    rows = {case.name: [case.evidence.row_of(arm) for arm, _ in arms] for case in cases}
+    rows = {case.name: [case.evidence.row_of(arm) for arm in arms] for case in cases}
     scores = {name: [summary(row) if row and row["n"] else "" for row in own] for name, own in rows.items()}
-    table = [["mean, 95% interval", *(name for _, name in arms)]]
+    table = [["mean, 95% interval", *arms.values()]]
     table += [[f"{name} ({found[name].score})", *own] for name, own in scores.items()]
     if len(cases) <= len(arms):
         table = [list(column) for column in zip(*table, strict=True)]
@@ -69,7 +73,9 @@ def cover(title: str, cases: Sequence[Case], result: Across, problems: Sequence[
         correlations=correlations(far),
         figures=list(figures),
         problems=problems,
-        error=100 * (PLANNED + EXTENSIONS) * (len(cases) + len(result.groups)),
+        error=min(
+            100, 100 * (PLANNED + EXTENSIONS) * (len(cases) + sum(len(group) > 1 for group in result.groups))
+        ),
     )
     return Page(text, figures)
 
@@ -85,7 +91,7 @@ def _told(result: Across) -> Iterator[Mapping[str, Any]]:
         if claim.what == SCORE:
             name = names.arm(claim.arm, by_name[claim.case].request)
         else:
-            name = names.compared(claim, request)
+            name = min((names.compared(claim, by_name[case].request) for case in claim.cases), key=len)
             than = names.arm(claim.control, request) if claim.control == request.control else ""
         metric, words = short(claim.metric), names.VERDICTS[claim.told]
         about = {"cases": claim.cases, "claim": claim, "metric": metric, "words": words, "than": than}
@@ -94,14 +100,15 @@ def _told(result: Across) -> Iterator[Mapping[str, Any]]:
 
 
 def _in_case(claim: AcrossClaim, case: Case) -> float:
-    """Return what one case has of a mean over cases."""
+    """Return what one case has of a mean over cases, on the seeds that all have."""
     weights = {
         arm: weight * len(claim.cases)
         for name, weight in claim.weights.items()
         for own, _, arm in [name.partition("/")]
         if own == case.name
     }
-    return fmean(case.seen(weights).values.values())
+    of_case = case.seen(weights).values
+    return fmean(of_case[seed] for seed in claim.values)
 
 
 def state(study: StudyFile) -> str:

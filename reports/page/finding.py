@@ -73,8 +73,8 @@ class Finding:
         control: The arm that others are compared with, in words.
         fewest, pairs: The fewest and the most seeds that a comparison rests on.
         delta: The smallest difference of interest.
-        floor, under_trained, nothing: What comes before all else: scores at the floor; (share, epochs) of trials whose
-            best epoch is the last; arms that learned nothing, in words.
+        floor, under_trained, nothing: What comes before all else: scores at the floor; the share of trials whose best
+            epoch is the last, where it is nearly all; arms that learned nothing, in words.
         uniform: Whether the mix that the control learns stayed uniform.
         headline: What the study is about: the comparisons that it names.
         wholes: Factors as wholes, of a complete factorial, and those of which two may depend on each other (of_two):
@@ -93,7 +93,7 @@ class Finding:
     pairs: int
     delta: float | None
     floor: Mapping[str, Any] | None
-    under_trained: tuple[float, int] | None
+    under_trained: float | None
     nothing: tuple[str, ...]
     arms: int
     uniform: bool
@@ -301,8 +301,8 @@ def share_of_the_way(score: float | None, trivial: float | None, metric: str) ->
     return (score - trivial) / (limits[1] - trivial)
 
 
-def under_trained(evidence: Evidence) -> tuple[float, int] | None:
-    """Return the share of trials whose best epoch is the last allowed, and that epoch, where it is nearly all."""
+def under_trained(evidence: Evidence) -> float | None:
+    """Return the share of trials whose best epoch is the last allowed, where it is nearly all."""
     rows = tables.at_last_epoch(evidence.trials, evidence.request)
     share = float(rows["last"].mean()) if len(rows) else 0.0
-    return (share, int(rows["allowed"].max())) if share >= ALL else None
+    return share if share >= ALL else None

@@ -5,12 +5,13 @@ from __future__ import annotations
 import argparse
 import math
 import shlex
+from collections.abc import Collection
 from dataclasses import dataclass, replace
 from typing import Literal
 
 from adalayers.comparisons import FIRST, IMPORTANCES_NAMED_FROM
 from adalayers.results.interim_analyses import next_analysis
-from reports.evidence.claims import Claim
+from reports.evidence.claims import Claim, undecided
 from reports.evidence.evidence import Evidence
 from reports.evidence.planning import MOST_SEEDS, seeds_for, spread
 from reports.page.finding import under_trained
@@ -68,8 +69,8 @@ def next_run(evidence: Evidence) -> Next:
 def _to_decide(evidence: Evidence, command: str) -> Next:
     """Return what would decide what is open."""
     request, claims = evidence.request, evidence.planned
-    if late := under_trained(evidence):
-        longer = changed(command, epochs=str(4 * late[1]), label="longer")
+    if under_trained(evidence):
+        longer = changed(command, epochs=str(4 * request.epochs), label="longer")
         minutes = _minutes(evidence, request.seeds, new=True)
         return Next("longer", longer, minutes and 4 * minutes)
     open_ = [claim for claim in claims if not claim.decided]
@@ -90,7 +91,8 @@ def _to_decide(evidence: Evidence, command: str) -> Next:
     seeds, within = _seeds(fine, evidence)
     if seeds is None:
         return replace(told, kind="too many", seeds=MOST_SEEDS)
-    more, minutes = changed(command, "--until-decided", seeds=str(seeds)), _minutes(evidence, seeds)
+    more = changed(command, "--until-decided", seeds=str(seeds))
+    minutes = _minutes(evidence, seeds, arms=undecided(open_))
     return replace(told, kind="seeds", command=more, minutes=minutes, seeds=seeds, within=within)
 
 
@@ -104,9 +106,15 @@ def _search(evidence: Evidence, command: str) -> tuple[str, int]:
     return changed(command, trials=str(IMPORTANCES_NAMED_FROM), **apart), completed
 
 
-def _minutes(evidence: Evidence, seeds: int, *, new: bool = False) -> float | None:
-    """Return how long seeds up to this number would train, by how long those of each arm did; new: all of them."""
+def _minutes(
+    evidence: Evidence, seeds: int, *, new: bool = False, arms: Collection[str] | None = None
+) -> float | None:
+    """Return how long seeds up to this number would train, by how long those of each arm did.
+
+    new: all of them; arms: of these alone
+    """
     rows = confirmed(evidence.trials)
+    rows = rows if arms is None else rows[rows["arm"].isin([*arms])]
     seconds = numbers(rows, "seconds").groupby(rows["arm"]).agg(["mean", "size"])
     missing = seeds if new else (seeds - seconds["size"]).clip(lower=0)
     total = float((seconds["mean"] * missing).sum())
@@ -138,7 +146,9 @@ def _seeds(claims: list[Claim], evidence: Evidence) -> tuple[int | None, int]:
 
 
 def changed(command: str, *switches: str, **values: str) -> str:
-    """Return a study's command with flags as these say; a label is put behind the one that is there."""
+    """Return a study's command with flags as these say, `--set epochs=N` left out for `--epochs`; a label is put behind
+    the one that is there.
+    """
     try:
         words = shlex.split(command)
     except ValueError:  # written by hand: no shell can read it
@@ -149,6 +159,12 @@ def changed(command: str, *switches: str, **values: str) -> str:
     for flag in switches:
         flags.add_argument(flag, action="store_true")
     before, others = flags.parse_known_args(words)
+    if "epochs" in values:
+        others = [word for word in others if not word.startswith("epochs=")]
+        ends = (*others[1:], "--")
+        others = [
+            word for word, after in zip(others, ends, strict=True) if word != "--set" or after[:2] != "--"
+        ]
     if "label" in values and before.label:
         values["label"] = f"{before.label}-{values['label']}"
     return shlex.join(

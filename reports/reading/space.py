@@ -50,15 +50,9 @@ def read(name: str, distribution: Mapping[str, Any], role: str = "searched") -> 
     """Return the domain that Optuna's JSON of a distribution describes; None where there is nothing to choose."""
     attributes = distribution.get("attributes", {})
     low, high = (float(attributes.get(end, 0.0)) for end in ("low", "high"))
-    domain = Domain(
-        name,
-        role,
-        low,
-        high,
-        log=bool(attributes.get("log")),
-        choices=tuple(map(str, attributes.get("choices", ()))),
-    )
-    return domain if len(domain.choices) > 1 or low < high else None
+    choices = tuple(map(str, attributes.get("choices", ())))
+    domain = Domain(name, role, low, high, bool(attributes.get("log")), choices)
+    return domain if len(choices) > 1 or low < high else None
 
 
 def describe(domain: Domain) -> str:

@@ -48,12 +48,8 @@ def section(evidence: Evidence) -> Section | None:
     }
     caption = "Operations are computed from shapes; a frozen base model runs once for all its tasks."
     figures = {"costs": draw(evidence, costs, ["training", "use"] if several else ["operations"])}
-    return Section(
-        "Scores and costs",
-        [table_of(costs, heads, caption)],
-        figures,
-        "Score of each arm against its cost",
-    )
+    tables = [table_of(costs, heads, caption)]
+    return Section("Scores and costs", tables, figures, "Score of each arm against its cost")
 
 
 def draw(evidence: Evidence, costs: pd.DataFrame, drawn: Sequence[str]) -> Figure:

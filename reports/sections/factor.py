@@ -32,12 +32,9 @@ def section(evidence: Evidence) -> Section | None:
     caption = (
         f"Each seed draws its own examples from {pool:,}: draws of more than half overlap." if overlap else ""
     )
-    return Section(
-        "Score over the first factor",
-        [table_of(rows, heads, caption)],
-        {"factor": draw(evidence, name, rows)},
-        "Score over the levels of a factor",
-    )
+    tables = [table_of(rows, heads, caption)]
+    figures = {"factor": draw(evidence, name, rows)}
+    return Section("Score over the first factor", tables, figures, "Score over the levels of a factor")
 
 
 def draw(evidence: Evidence, name: str, rows: pd.DataFrame) -> Figure:

@@ -28,12 +28,9 @@ def section(evidence: Evidence) -> Section | None:
     share = target_share(int(table["n"].iloc[0]))
     caption = f"PED-ANOVA (Optuna): what sets the best {share:.0%} of trials apart from all; no effect, no direction."
     words = [with_meaning(name, evidence.request) for name in table["name"]]
-    return Section(
-        "Hyperparameter importance",
-        [table_of(table, heads, caption)],
-        {"importances": draw(table.assign(name=words))},
-        "Importance of each hyperparameter",
-    )
+    tables = [table_of(table, heads, caption)]
+    figures = {"importances": draw(table.assign(name=words))}
+    return Section("Hyperparameter importance", tables, figures, "Importance of each hyperparameter")
 
 
 def draw(table: pd.DataFrame) -> Figure:

@@ -35,11 +35,10 @@ def section(evidence: Evidence) -> Section | None:
     heads = {"arm": lambda row: named(row["arm"]), "trained model": "done", change: relative}
     caption = "Not trained again; the weights of the rest scaled to sum to 1."
     of_spans = changes.dropna(subset=["first"])
+    tables = [table_of(changes, heads, caption)]
+    figures = {"layer_spans": draw(of_spans)} if len(of_spans) else {}
     return Section(
-        "Layers",
-        [table_of(changes, heads, caption)],
-        {"layer_spans": draw(of_spans)} if len(of_spans) else {},
-        "Loss without layers i to j of a trained mix, not trained again",
+        "Layers", tables, figures, "Loss without layers i to j of a trained mix, not trained again"
     )
 
 

@@ -55,7 +55,10 @@ def _facts(evidence: Evidence, arm: PlannedArm, run: Published) -> dict[str, tup
         "tokens of a text, at most": (str(study.request.data.max_length), str(run.max_length)),
         "hidden states mixed": (run.states_here, run.states),
         "score that selects": (short(evidence.request.metric), short(run.selects)),
-        "precision": ("mixed, bfloat16" if "cuda" in study.environment.device else "float32", run.precision),
+        "precision": (
+            "float32" if study.environment.device.startswith("cpu") else "mixed, bfloat16",
+            run.precision,
+        ),
         "seeds": (str(evidence.request.seeds), str(run.seeds)),
         **{
             name: (as_text(arm.config[name]), as_text(value))

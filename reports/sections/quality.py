@@ -36,13 +36,10 @@ def section(evidence: Evidence) -> Section | None:
         for claim in (*evidence.claims, *evidence.contrasts)
     ]
     analyses = [[place, one.after, f"{one.level:.2%}"] for place, one in enumerate(evidence.analyses, 1)]
+    tables = [Table(heads, rows), Table(["analysis", "seeds", "error"], analyses)]
     figure = draw(evidence)
-    return Section(
-        "Planned comparisons",
-        [Table(heads, rows), Table(["analysis", "seeds", "error"], analyses)],
-        {"quality": figure} if figure else {},
-        "Differences of the planned comparisons: a dot per seed, a bar for each interval",
-    )
+    alt = "Differences of the planned comparisons: a dot per seed, a bar for each interval"
+    return Section("Planned comparisons", tables, {"quality": figure} if figure else {}, alt)
 
 
 def draw(evidence: Evidence) -> Figure | None:

@@ -37,18 +37,11 @@ def section(evidence: Evidence) -> Section | None:
     kinds = dict(zip((True, False), LOOKS, strict=True))
     alone = alone.assign(x=alone["layer"].str.removeprefix("layer "), series=alone["trained"].map(kinds))
     score = f"{evidence.scored}, {INTERVAL}"
-    return Section(
-        "Layers",
-        [
-            table_of(alone, {"layer": "layer", "": "series", score: summary}),
-            Table(
-                ["mix of all layers", "arm", score],
-                [[name, named(row["arm"]), summary(row)] for name, row in shown.items()],
-            ),
-        ],
-        {"single_layers": draw(alone, shown, evidence.scored)},
-        "Score of each single layer against the learned mix of all",
-    )
+    of_mixes = [[name, named(row["arm"]), summary(row)] for name, row in shown.items()]
+    table = table_of(alone, {"layer": "layer", "": "series", score: summary})
+    tables = [table, Table(["mix of all layers", "arm", score], of_mixes)]
+    figures = {"single_layers": draw(alone, shown, evidence.scored)}
+    return Section("Layers", tables, figures, "Score of each single layer against the learned mix of all")
 
 
 def draw(alone: pd.DataFrame, mixes: Mapping[str, Mapping[str, Any]], score: str) -> Figure:

@@ -28,8 +28,6 @@ MEASURED = {
 EQUAL = 0.01
 """Share of a cost within which another is equal."""
 
-COST_COLUMNS = ["arm", "intact", "score", "n", *MEASURED]
-
 
 def by_arm(trials: pd.DataFrame, request: RequestRecord, split: str) -> pd.DataFrame:
     """A row per confirmed arm, in the request's order: means over its n seeds.
@@ -44,8 +42,6 @@ def by_arm(trials: pd.DataFrame, request: RequestRecord, split: str) -> pd.DataF
     Empty where trials do not say what they cost.
     """
     rows = confirmed(trials)
-    if MEASURED["weights"] not in rows:
-        return pd.DataFrame(columns=COST_COLUMNS)
     costs = pd.DataFrame({name: numbers(rows, column) for name, column in MEASURED.items()})
     costs = costs.assign(
         score=numbers(rows, f"{split}/{request.metric}"),

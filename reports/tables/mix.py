@@ -52,34 +52,22 @@ def mix_milestones(mix: pd.DataFrame) -> pd.DataFrame:
 
 def weight_columns(history: pd.DataFrame) -> list[str]:
     """Return the columns of mix weights, in the order of the layers, the encoder's first."""
-    columns = [column for column in history.columns if column.startswith(WEIGHT)]
-    return sorted(columns, key=_place)
+    columns = [name for name in history.columns if name.startswith(WEIGHT) and name[-2:].isdecimal()]
+    return sorted(columns, key=lambda column: (state(column)[0] != ENCODER, state(column)))
 
 
-def _place(column: str) -> tuple[bool, str, int]:
-    """Return what columns are sorted by: the encoder's by number, then other streams', then what names no state."""
-    parsed = state(column)
-    if parsed is None:
-        return True, column, 0
-    stream, number = parsed
-    return False, "" if stream == ENCODER else stream, number
-
-
-def state(column: str) -> tuple[str, int] | None:
-    """Return stream and number of the hidden state that a column of mix weights is of; None where its name says none.
+def state(column: str) -> tuple[str, int]:
+    """Return stream and number of the hidden state that a column of mix weights is of.
 
     `mix/weight_03` is layer 3 of the encoder, `mix/weight_decoder_03` of the decoder; number 0 is the embeddings.
     """
     stream, _, number = column.removeprefix(WEIGHT).rpartition("_")
-    return (stream or ENCODER, int(number)) if number.isdigit() else None
+    return stream or ENCODER, int(number)
 
 
 def state_name(column: str) -> str:
     """Return what the hidden state of a column of mix weights is called: "embeddings", "layer 3", "decoder layer 3"."""
-    parsed = state(column)
-    if parsed is None:
-        return column.removeprefix(WEIGHT)
-    stream, number = parsed
+    stream, number = state(column)
     return layer_name(number) if stream == ENCODER else f"{stream} {layer_name(number)}"
 
 
@@ -122,10 +110,9 @@ def profile(
     rows = confirmed(trials)
     weights = at_best(rows[rows["arm"] == arm], history)
     columns = weight_columns(weights)
-    states = [parsed for column in columns if (parsed := state(column)) is not None]
-    if weights.empty or len(states) != len(columns):
+    if weights.empty:
         return pd.DataFrame(columns=PROFILE_COLUMNS)
-    table = []
+    states, table = [state(column) for column in columns], []
     for column, (stream, number) in zip(columns, states, strict=True):
         total = layers.get(stream) or max(last for name, last in states if name == stream) or 1
         row = {"state": number, "layer": state_name(column), "depth": number / total}

@@ -21,7 +21,7 @@ from studies.alpha_lambda import STUDY
 from tests.benchmarks.made import Sizes
 from tests.benchmarks.measure import logger
 from tests.benchmarks.memory import most_anonymous_mb
-from tests.helpers.studying import NoPages
+from tests.helpers.studying import without_pages
 
 GROWN_FROM = 5
 """Growth is counted from this trial: by then a worker has seen batches of all shapes."""
@@ -98,7 +98,8 @@ def _study(
     flags = {name: getattr(request, name) for name in sizes} | {"trials": 0, "seeds": seeds, "epochs": epochs}
     flags |= {"max_concurrent": concurrent, "tracking_uri": "none", "cache_dir": root, "output": output}
     given = (f"--{name.replace('_', '-')}={value}" for name, value in flags.items() if value is not None)
-    main(study, NoPages, [*given, *more])
+    with without_pages():
+        main(study, [*given, *more])
     (table,) = Path(output).rglob("trials.csv")
     rows = pd.read_csv(table)
     assert set(rows["status"]) == {"completed"}

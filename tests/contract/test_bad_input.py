@@ -5,6 +5,7 @@ Whatever is bad about it: of odd and damaged input a few cases of each kind; `py
 
 import re
 import shlex
+from unittest import mock
 
 import huggingface_hub
 import pytest
@@ -18,11 +19,8 @@ from tests.helpers.studying import flags
 
 def refuse(argv, capsys):
     """Run in this process; return the first line of the message."""
-
-    def never(*args):
-        raise AssertionError("a report was written")
-
-    assert main(STUDY, never, argv) == 2
+    with mock.patch("reports.write_report", side_effect=AssertionError("a report was written")):
+        assert main(STUDY, argv) == 2
     captured = capsys.readouterr()
     assert captured.out == ""
     assert "Traceback" not in captured.err
@@ -118,7 +116,7 @@ def test_an_address_that_is_none(tmp_path, capsys, monkeypatch, variable, value)
 
 
 def test_help_names_every_flag_of_the_contract(capsys):
-    assert main(STUDY, None, ["--help"]) == 0
+    assert main(STUDY, ["--help"]) == 0
     contract = """backbone dataset data-dir output label search scheduler trials seeds seed epochs train-examples
         eval-examples test-examples max-length max-hours cache-dir features show-text cpus-per-trial gpus-per-trial
         max-concurrent address tracking-uri set dry-run smoke fresh text-column label-column metric

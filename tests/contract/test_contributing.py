@@ -30,9 +30,7 @@ from tests.helpers.pages import evidence_of
 from tests.helpers.studying import ROOT
 from tests.helpers.tiny import tiny_backbone
 
-SNIPPET = re.compile(
-    r"^```python\n# (?P<path>(?:studies|search_spaces)/\w+\.py)\n(?P<text>.*?)^```$", re.M | re.S
-)
+SNIPPET = re.compile(r"^```python\n# ((?:studies|search_spaces)/\w+\.py)\n(.*?)^```$", re.M | re.S)
 
 
 SHOWN = {

@@ -10,8 +10,8 @@ from scipy import stats
 
 import adalayers
 from adalayers.__main__ import main
-from adalayers.errors import BadInput
 from reports.decide import noise
+from tests.helpers.refusing import refused
 
 PUBLISHED = Path("docs/results/ablation/minilm-conll2003-whole")
 EFFECTS = {"base": 0.0, "good": 0.03, "same": 0.0, "bad": -0.03, "open": 0.0}
@@ -123,8 +123,7 @@ def test_a_page_of_comparisons_without_an_interval(ran):
     ],
 )
 def test_what_cannot_be_judged_is_bad_input(change, how, message):
-    with pytest.raises(BadInput, match=message):
-        adalayers.decide(scores().assign(**change), **how)
+    refused(message, adalayers.decide, scores().assign(**change), **how)
 
 
 def test_a_table_is_read_as_it_is_written_or_refused(tmp_path, capsys):
@@ -132,9 +131,7 @@ def test_a_table_is_read_as_it_is_written_or_refused(tmp_path, capsys):
         (tmp_path / "runs.csv").write_text(text)
         return main(["decide", str(tmp_path / "runs.csv"), *flags]), *capsys.readouterr()
 
-    rows = [
-        (arm, seed, 1e-6 * (seed + effect)) for arm, effect in (("a", 0), ("b:1", 9)) for seed in range(6)
-    ]
+    rows = [(arm, seed, 1e-6 * (seed + gain)) for arm, gain in (("a", 0), ("b:1", 9)) for seed in range(6)]
     lines = [f"{arm}, {seed}, {score + seed * 1e-9 * (arm > 'b')}\n" for arm, seed, score in rows]
     ended, page, said = told("arm, seed, score\n" + "".join(lines), "--pairs", "b:1:a")
     assert ended == 0, said

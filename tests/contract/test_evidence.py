@@ -24,16 +24,14 @@ def test_a_difference_of_the_smallest_effect_is_seldom_called_none_and_a_clear_o
 
 def test_many_studies_at_once_are_decided_as_one_by_one():
     rng = np.random.default_rng(0)
-    drawn = rng.normal(
-        rng.choice([0.0, 0.0, 0.5, 2.0], size=(40, 1, 7)), rng.choice([0.1, 1.0], size=7), (40, 6, 7)
-    )
+    means, sds = rng.choice([0.0, 0.0, 0.5, 2.0], size=(40, 1, 7)), rng.choice([0.1, 1.0], size=7)
+    drawn = rng.normal(means, sds, (40, 6, 7))
     signs, same = calibration.decided(drawn, 0.3, 0.04, 9)
     for one, of_signs, of_same in zip(drawn, signs, same, strict=True):
         family = {place: paired(row, 0.3, scale=1.0) for place, row in enumerate(one.T)}
         verdicts = decide([(0.04, {**family, "tie": None, "lost": None})])
         words = {(1, False): BETTER, (-1, False): WORSE, (0, True): SAME, (0, False): OPEN}
-        assert [verdicts[place].verdict for place in family] == [
-            words[key] for key in zip(of_signs, of_same, strict=True)
-        ]
+        found = [verdicts[place].verdict for place in family]
+        assert found == [words[key] for key in zip(of_signs, of_same, strict=True)]
     assert {*signs.ravel()} == {-1, 0, 1}
     assert same.any()

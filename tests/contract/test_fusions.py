@@ -17,6 +17,7 @@ from adalayers.request import DataRequest
 from adalayers.storage.folder import Folder
 from adalayers.tensors.ragged import pooled
 from adalayers.training.trainer import train
+from tests.helpers.refusing import refused
 from tests.helpers.states import made_shape, made_states
 
 LENGTHS = torch.tensor([3, 5, 2])
@@ -125,8 +126,7 @@ def test_a_missing_state_is_named_and_without_any_it_still_answers(name):
 
 @pytest.mark.parametrize(("name", "head"), UNANSWERED)
 def test_a_task_without_answers_is_refused(name, head):
-    with pytest.raises(BadInput, match=f"tasks with a label per .*, got fusion={name}; change"):
-        made(name, TASKS[head])
+    refused(f"tasks with a label per .*, got fusion={name}; change", made, name, TASKS[head])
 
 
 @each

@@ -18,11 +18,8 @@ SMALL = (
 )
 ARMS = [Arm(f"alpha={alpha}", "core", {"alpha": alpha}) for alpha in (1, 8)]
 ARMS += [Arm(mix, mix, {"mix": mix}) for mix in ("uniform", "last")]
-STUDY = Study(
-    name="alpha_lambda",
-    question="Is a group what its members are alone?",
-    design=Design(arms=lambda setting: (ARMS, [])),
-)
+DESIGN = Design(arms=lambda setting: (ARMS, []))
+STUDY = Study(name="alpha_lambda", question="Is a group what its members are alone?", design=DESIGN)
 
 
 def ran(argv):

@@ -42,9 +42,8 @@ import reports
 def build(source, what, folder):
     """Build a source tree as pip does; return the file's path."""
     folder.mkdir(exist_ok=True)
-    done = subprocess.run(
-        [sys.executable, "-P", "-c", BUILD, what, str(folder)], cwd=source, capture_output=True, text=True
-    )
+    command = [sys.executable, "-P", "-c", BUILD, what, str(folder)]
+    done = subprocess.run(command, cwd=source, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
     return folder / done.stdout.splitlines()[-1]
 

@@ -78,15 +78,13 @@ def test_every_configuration_of_a_space_can_run(name, place):
     _, setting, made = plan_of(name, place)
     rng = np.random.RandomState(0)
     for search in made.searches:
-        drawn = [
-            {key: domain.sample(random_state=rng) for key, domain in search.space.domains.items()}
-            for _ in range(SAMPLES)
-        ]
+        domains = search.space.domains
+        drawn = [{key: of.sample(random_state=rng) for key, of in domains.items()} for _ in range(SAMPLES)]
         for values in [*search.first, *drawn]:
             with_overrides(search.base, values).check(setting.shape)
-        distributions = OptunaSearch.convert_search_space(search.space.domains)
+        distributions = OptunaSearch.convert_search_space(domains)
         for key, values in search.space.grid.items():
-            if key in search.space.domains:
+            if key in domains:
                 assert values, f"nothing of the grid of {key} is left"
                 assert all(inside(distributions[key], value) for value in values), f"{key}: {values}"
 

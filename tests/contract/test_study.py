@@ -20,9 +20,9 @@ from adalayers.results import files as results
 from adalayers.results.files import read_trials
 from adalayers.storage.folder import Folder
 from tests.helpers.documented import snippet, undocumented
+from tests.helpers.mlflow_runs import client_of, runs
 from tests.helpers.studying import RAYS_OWN, ROOT, flags, run_here
 from tests.helpers.trials_here import trials_here
-from tests.unit.adalayers.tracking.test_mirror import client_of, runs
 
 pytestmark = RAYS_OWN
 NAME = "alpha_lambda/tiny-echo"
@@ -46,9 +46,7 @@ def study(world, tmp_path_factory, empty_database, ray_here):
 
 
 def test_every_file_is_there_and_explained_and_one_shows_texts(world, study):
-    files = {
-        path.relative_to(study.folder).as_posix(): path for path in study.folder.rglob("*") if path.is_file()
-    }
+    files = {p.relative_to(study.folder).as_posix(): p for p in study.folder.rglob("*") if p.is_file()}
     names = "study.json trials.csv claims.json contrasts.json optuna.journal report.md details.md examples.md"
     tables = {"history.parquet", "predictions.parquet", "best/config.json", "best/model.safetensors"}
     assert {*names.split(), *tables} <= files.keys()

@@ -35,7 +35,5 @@ def read(projected: Projected, hidden: Sequence[Tensor]) -> list[np.ndarray]:
     """Return all hidden states as a method reads them: as they are, or N(gelu(Z_i) W_i^T)."""
     if projected.project is None:
         return [array(state) for state in hidden]
-    return [
-        normalised(gelu(array(state)) @ array(layer.weight).T)
-        for state, layer in zip(hidden, projected.project, strict=True)
-    ]
+    pairs = zip(hidden, projected.project, strict=True)
+    return [normalised(gelu(array(state)) @ array(layer.weight).T) for state, layer in pairs]

@@ -43,9 +43,8 @@ def free_port() -> int:
 def parser_of(name: str, doc: str | None) -> argparse.ArgumentParser:
     """Return the parser of `python -m tests.<name>` with --folder; doc: the module's own."""
     parser = argparse.ArgumentParser(prog=f"python -m tests.{name}", description=(doc or "").splitlines()[0])
-    parser.add_argument(
-        "--folder", type=Path, help="where it works, a short path; kept (default: a temporary folder)"
-    )
+    told = "where it works, a short path; kept (default: a temporary folder)"
+    parser.add_argument("--folder", type=Path, help=told)
     return parser
 
 

@@ -54,17 +54,13 @@ def made_task(folder: Path, backbone: str, dataset: str, config: TrialConfig | N
     source, task = prepared.source, prepared.task
     examples = {name: len(split.inputs) for name, split in task.splits.items()}
     known = {"kind": task.kind.name, "labels": task.label_names, "examples": examples, **asdict(task.reading)}
-    environment = records.EnvironmentRecord(
-        backbone=records.BackboneRecord(
-            name=source.name, id=source.id, layers=source.layers, layer_parameters=1000
-        ),
-        dataset=records.DatasetRecord(name=task.name, source=task.source, **known),
-    )
+    sizes = {"layers": source.layers, "layer_parameters": 1000}
+    base = records.BackboneRecord(name=source.name, id=source.id, **sizes)
+    read = records.DatasetRecord(name=task.name, source=task.source, **known)
+    on = records.EnvironmentRecord(backbone=base, dataset=read)
     arms = (PlannedArm("alpha=1", "core"),)
     asked = records.RequestRecord(question="How much?", metric=data.metric, arms=arms, control="alpha=1")
     runs = records.RunsRecord(state="finished")
-    study = records.StudyFile(
-        study="alpha_lambda", name=folder.name, request=asked, environment=environment, runs=runs
-    )
-    results.write_json(STUDY, study.as_json())
+    of = {"study": "alpha_lambda", "name": folder.name}
+    results.write_json(STUDY, records.StudyFile(**of, request=asked, environment=on, runs=runs).as_json())
     return Made(folder / BEST, list(task.splits["test"].inputs), outcome)

@@ -173,9 +173,7 @@ class MadeUp:
     def _arms(self) -> list[dict[str, Any]]:
         best = {"alpha": 91.5, "entropy_weight": 0.0004, "mix": "learned"}
         core = [{"alpha": alpha, "entropy_weight": weight, "mix": "learned"} for alpha, weight in CELLS]
-        arms = [
-            {"name": name, "role": "core", "config": config} for name, config in zip(CORE, core, strict=True)
-        ]
+        arms = [{"name": name, "role": "core", "config": own} for name, own in zip(CORE, core, strict=True)]
         arms[6]["aliases"] = ["published"]
         others = {"uniform": {"mix": "uniform"}, "last": {"mix": "last"}, "best": best}
         arms += [{"name": name, "role": name, "config": config} for name, config in others.items()]
@@ -220,9 +218,8 @@ class MadeUp:
         if self.tokens:
             labels = [("B-LOC I-LOC O B-PER", "O B-ORG")[i % 2] for i in range(self.examples)]
             wrong = [tags.replace("I-", "B-").replace("ORG", "LOC") for tags in labels]
-            said = [
-                (tags if ok else other).split() for ok, tags, other in zip(right, labels, wrong, strict=True)
-            ]
+            pairs = zip(right, labels, wrong, strict=True)
+            said = [(tags if ok else other).split() for ok, tags, other in pairs]
             labels = [tags.split() for tags in labels]
             scores = token_scores(labels, said, scheme_or_runs(TAGS))
         else:

@@ -5,7 +5,10 @@ from typing import Any
 
 from adalayers.comparisons import PlannedArm
 from adalayers.states import Shape
-from adalayers.study import Setting, Study, StudyPlan, base_config, plan
+from adalayers.study import Design, Setting, Study, StudyPlan, base_config, plan
+
+BARE = Study(name="made", question="Why?", design=Design(arms=lambda setting: ([], [])))
+"""A study without arms."""
 
 
 def setting_of(
@@ -21,7 +24,8 @@ def setting_of(
     """Return where a study is planned; pool: how many training examples there are; own: its own flags."""
     epochs = epochs or study.defaults.sizes.get("epochs", 20)
     base = base_config(study.space(), fixed, epochs)
-    return Setting(dataset, shape, fixed, base, pool, own or {})
+    classes = max(1, (shape.n_outputs - 1) // 2) if shape.per_token else shape.n_outputs
+    return Setting(dataset, shape, fixed, base, pool, classes, own or {})
 
 
 def planned(study: Study, setting: Setting) -> StudyPlan:

@@ -12,9 +12,7 @@ import numpy as np
 import pytest
 from datasets import ClassLabel, Dataset, Features, Value
 
-import reports
 from adalayers.command.main import DONE, main
-from adalayers.storage.folder import Folder
 from adalayers.study import Study
 from studies.alpha_lambda import STUDY
 from tests.helpers.tiny import WORDS, tiny_backbone
@@ -82,18 +80,6 @@ class Ran:
     err: str
 
 
-class NoPages:
-    """The reports of a study whose pages nobody reads."""
-
-    check = staticmethod(reports.check)
-    undecided_arms = staticmethod(reports.undecided_arms)
-    write_cover = staticmethod(reports.write_cover)
-
-    @staticmethod
-    def write_report(folder: Folder) -> str:
-        return folder.uri
-
-
 def run_here(argv: list[str], *, study: Study = STUDY, report: bool = True, code: int | None = DONE) -> Ran:
     """Run a study in this process; it takes the Ray that runs here (fixture `ray_here`), or starts its own.
 
@@ -106,10 +92,15 @@ def run_here(argv: list[str], *, study: Study = STUDY, report: bool = True, code
     out, err = io.StringIO(), io.StringIO()
     variables = mock.patch.dict(os.environ)  # what the study sets there ends with it
     shown = contextlib.redirect_stdout(out), contextlib.redirect_stderr(err)
-    with variables, shown[0], shown[1], without_figures():
-        ran = main(study, reports if report else NoPages, argv)
+    with variables, shown[0], shown[1], without_figures() if report else without_pages():
+        ran = main(study, argv)
     assert code in (None, ran), err.getvalue()
     return Ran(ran, out.getvalue(), err.getvalue())
+
+
+def without_pages() -> contextlib.AbstractContextManager[object]:
+    """Let a study end without its page."""
+    return mock.patch("reports.write_report", lambda folder: folder.uri)
 
 
 def without_figures() -> contextlib.AbstractContextManager[object]:

@@ -247,6 +247,10 @@ class TokenClassification(OfWords):
         """Return the tags for no entity."""
         return scheme_or_runs(label_names).outside
 
+    def classes(self, label_names: tuple[str, ...]) -> int:
+        """Return the number of types of entity."""
+        return len(scheme_or_runs(label_names).types)
+
     def truncated_prediction(self, label_names: tuple[str, ...]) -> int:
         """Return the tag for no entity; where there is none, a number that is no tag."""
         outside = self.outside(label_names)

@@ -8,9 +8,9 @@ import pytest
 
 from adalayers.__main__ import main
 from adalayers.config import config_class
-from adalayers.errors import BadInput
 from adalayers.installed import added, load_added
 from adalayers.tasks import kinds
+from tests.helpers.refusing import refused
 
 FAULTS = {
     "raises": ("raise OSError('a disk')", "OSError: a disk"),
@@ -62,8 +62,7 @@ def test_a_kind_of_task_that_cannot_be_had_is_named_and_passed_over(fault, entri
 def test_a_fusion_that_is_asked_for_and_cannot_be_had_is_bad_input(fault, entries):
     code, said = FAULTS.get(fault, ("X = 1", "was imported and has no configuration of that name"))
     entries("fusions", **{fault: code})
-    with pytest.raises(BadInput, match=said):
-        config_class(fault)
+    refused(said, config_class, fault)
 
 
 def test_studies_are_listed_beside_one_that_cannot_be_had(entries, capsys):

@@ -10,8 +10,9 @@ import pytest
 from adalayers import environ
 from adalayers.console.command_line import run_command
 from adalayers.environ import prepared
-from adalayers.errors import BadInput, local_path
+from adalayers.errors import local_path
 from adalayers.storage.folder import Folder
+from tests.helpers.refusing import refused
 
 CLEARED = "MPLBACKEND TUNE_RESULT_DIR TUNE_MAX_PENDING_TRIALS_PG RAY_AIR_LOCAL_CACHE_DIR RAY_RUNTIME_ENV_HOOK"
 
@@ -50,9 +51,7 @@ def test_a_user_without_a_name_or_home_gets_both_for_the_command(monkeypatch, tm
     assert os.environ["HOME"] == str(tmp_path / "none")
 
 
-def test_warnings_that_are_errors_are_none_of_a_command_and_a_folder_that_is_gone_is_refused(
-    monkeypatch, tmp_path, capsys
-):
+def test_warnings_are_no_errors_of_a_command_and_a_missing_folder_is_refused(monkeypatch, tmp_path, capsys):
     monkeypatch.setattr(sys, "warnoptions", ["error"])
     with warnings.catch_warnings(), prepared():
         warnings.warn("of a library", UserWarning, stacklevel=1)
@@ -72,6 +71,5 @@ def test_a_path_that_libraries_read_otherwise_is_refused(locale, name, tmp_path,
         with monkeypatch.context() as patched:
             opened(str(tmp_path / "jürgen"))
             patched.setattr(sys, "getfilesystemencoding", lambda: locale)
-            with pytest.raises(BadInput, match=said):
-                opened(str(tmp_path / name))
+            refused(said, opened, str(tmp_path / name))
             opened(str(tmp_path / "plain"))

@@ -5,8 +5,8 @@ import pandas as pd
 import pytest
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 
-from adalayers.errors import BadInput
 from reports import check, plots
+from tests.helpers.refusing import refused
 
 NAN = float("nan")
 
@@ -89,6 +89,7 @@ def test_panels_are_labelled_at_the_outer_edges_and_legends_below():
     assert figure.get_figheight() > height
     assert texts_of(figure.legends[0].get_texts()) == [r"a \$b\$", "c"]  # texts of data draw no mathematics
     assert len(plots.plain_text("x" * 999)) == 200
+    assert plots.plain_text("$x \x1b[31m<img") == r"\$x ?[31m<img"
     assert len({plots.look(place)[:2] for place in range(112)}) == 112
 
 
@@ -101,5 +102,4 @@ def test_a_user_s_own_settings_stay():
 
 def test_figures_that_cannot_be_drawn_are_bad_input(monkeypatch):
     monkeypatch.setattr("reports.write.images", lambda figure: b"\xfc".decode())
-    with pytest.raises(BadInput, match=r"which fails here \(UnicodeDecodeError: .*matplotlibrc"):
-        check()
+    refused(r"which fails here \(UnicodeDecodeError: .*matplotlibrc", check)

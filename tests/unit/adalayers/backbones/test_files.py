@@ -80,9 +80,7 @@ QUANTISED = {"quantization_config": {"quant_method": "fp8"}}
         ("llama", "pad_token_id", 10**6, "pad_token_id|Padding_idx|index out of range"),
     ],
 )
-def test_an_entry_of_a_config_that_no_model_has_or_that_has_other_weights_read(
-    tmp_path, family, name, value, said
-):
+def test_an_entry_that_no_model_has_or_that_has_other_weights_read(tmp_path, family, name, value, said):
     folder = tiny_backbone(tmp_path / family, family, layers=1)
     says(folder, **{name: value})
     refused(said, read, folder)

@@ -10,9 +10,9 @@ from adalayers.backbones import tokens as tk
 from adalayers.backbones.loading import load
 from adalayers.backbones.sources import resolve
 from adalayers.backbones.tokens import encode, load_tokenizer
-from adalayers.errors import BadInput
 from adalayers.features.features import hidden_states
 from adalayers.models.trainable_base.base import Base
+from tests.helpers.refusing import refused
 from tests.helpers.tiny import tiny_backbone
 
 PAIRS = [("the cat", "he sleeps"), ("she walked", "the old dog is not very big"), ("a", "an house")]
@@ -110,9 +110,7 @@ def test_a_tokeniser_that_separates_nothing_is_given_one_text(sources):
 
 
 def test_an_input_without_tokens_and_a_slow_tokeniser_are_bad_input(sources, monkeypatch):
-    with pytest.raises(BadInput, match="input 1 gives none"):
-        read(sources["gpt2"], ["the", ""])
+    refused("input 1 gives none", read, sources["gpt2"], ["the", ""])
     slow = SimpleNamespace(is_fast=False)
     monkeypatch.setattr("transformers.AutoTokenizer.from_pretrained", lambda *_, **__: slow)
-    with pytest.raises(BadInput, match="is a slow one"):
-        load_tokenizer(sources["bert"])
+    refused("is a slow one", load_tokenizer, sources["bert"])

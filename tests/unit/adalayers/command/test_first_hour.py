@@ -7,11 +7,11 @@ import pytest
 import adalayers
 from adalayers.__main__ import main
 from adalayers.command import from_python
-from adalayers.errors import BadInput
 from adalayers.storage.folder import Folder
 from adalayers.storage.lock import one_driver
 from tests.helpers.absolute_links import absolute
 from tests.helpers.documented import ROOT, fenced
+from tests.helpers.refusing import refused
 
 PUBLISHED = ROOT / "docs" / "results"
 STUDY = PUBLISHED / "single_layer" / "minilm-cola"
@@ -32,18 +32,14 @@ def ran(monkeypatch):
 
 
 def test_a_study_runs_from_python_and_returns_its_results(ran):
-    settings = {"k": 32, "positions": True}
-    results = adalayers.study(
-        "single_layer", backbone=["minilm", "gpt2"], seeds=6, set=settings, fresh=True, label=None
-    )
+    how = {"backbone": ["minilm", "gpt2"], "seeds": 6, "set": {"k": 32, "positions": True}, "fresh": True}
+    results = adalayers.study("single_layer", **how, label=None)
     words = "--backbone minilm gpt2 --seeds 6 --set k=32 positions=True --fresh"
     assert (ran["argv"], ran["program"]) == (words.split(), "adalayers study single_layer")
     assert results.arms["arm"].iloc[0] == "mix"
     ran["folders"] = ran["folders"] * 2
-    with pytest.raises(BadInput, match="each study once"):
-        adalayers.study("single_layer")
-    with pytest.raises(BadInput, match="unknown study"):
-        adalayers.study("single_layers")
+    refused("each study once", adalayers.study, "single_layer")
+    refused("unknown study", adalayers.study, "single_layers")
     ran["ended"] = "interrupted"
     with pytest.raises(KeyboardInterrupt, match="continue with: adalayers study single_layer"):
         adalayers.study("single_layer", seeds=3)

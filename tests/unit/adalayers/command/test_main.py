@@ -11,10 +11,10 @@ from adalayers.command.cases import IN_A_JOB, _check_output
 from adalayers.command.flags import parse
 from adalayers.command.main import main
 from adalayers.command.run import _rates, _TimeIsUp
-from adalayers.errors import BadInput
 from adalayers.request import Resources
 from adalayers.storage.folder import Folder
-from tests.unit.adalayers.command.test_flags import STUDY
+from tests.helpers.planning import BARE as STUDY
+from tests.helpers.refusing import refused
 
 ARGV = ["--tracking-uri", "none", "--fresh", "--seeds", "3"]
 
@@ -35,9 +35,7 @@ def earlier(tmp_path, monkeypatch):
     return of_study
 
 
-def test_a_study_that_set_another_aside_is_not_set_aside_by_the_command_that_continues_it(
-    earlier, monkeypatch, capsys
-):
+def test_the_command_that_continues_a_fresh_study_sets_nothing_aside(earlier, monkeypatch, capsys):
     monkeypatch.setattr(sys, "argv", ["../my studies/made.py", *ARGV])
     assert main(STUDY) == 130
     assert not earlier.folder.exists()
@@ -76,17 +74,13 @@ def test_as_many_trials_run_at_a_time_as_all_resources_allow(settings, machines,
 @pytest.mark.parametrize(
     ("settings", "said"),
     [
-        (
-            {"cpus_per_trial": 16, "gpus_per_trial": 0},
-            "--cpus-per-trial of at most 8, .* one machine has, got 16",
-        ),
+        ({"cpus_per_trial": 16, "gpus_per_trial": 0}, "--cpus-per-trial of at most 8, .* has, got 16"),
         ({"gpus_per_trial": 2}, "--gpus-per-trial of at most 1, as many as one machine has, got 2"),
         ({"cpus_per_trial": 6, "gpus_per_trial": 1}, "of at most 4, as many as one machine with enough GPUs"),
     ],
 )
 def test_a_trial_that_is_larger_than_every_machine_is_refused(settings, said):
-    with pytest.raises(BadInput, match=said):
-        Resources(**settings).require_room([(8, 0), (8, 0), (4, 1)])
+    refused(said, lambda: Resources(**settings).require_room([(8, 0), (8, 0), (4, 1)]))
 
 
 def test_a_cluster_may_have_more_cpus_than_this_machine(monkeypatch):
@@ -96,8 +90,7 @@ def test_a_cluster_may_have_more_cpus_than_this_machine(monkeypatch):
     monkeypatch.setattr(cases, "check_address", lambda address: None)
     monkeypatch.setattr(cases.sources, "canonical", canonical)
     flags = parse(STUDY, ["--cpus-per-trial", "4096", "--tracking-uri", "none"])
-    with pytest.raises(BadInput, match="--cpus-per-trial of at most"):
-        cases.cases(STUDY, flags)
+    refused("--cpus-per-trial of at most", cases.cases, STUDY, flags)
     monkeypatch.setenv("RAY_ADDRESS", "127.0.0.1:6379")
     with pytest.raises(InterruptedError):
         cases.cases(STUDY, flags)
@@ -114,7 +107,6 @@ def test_computing_hidden_states_ends_when_the_time_is_up_but_not_at_its_very_en
 def test_a_submitted_job_writes_nowhere_in_its_working_folder(tmp_path, monkeypatch):
     _check_output("results")
     monkeypatch.setenv(IN_A_JOB, "{}")
-    with pytest.raises(BadInput, match="wanted an absolute --output or a URI in a job"):
-        _check_output("results")
+    refused("wanted an absolute --output or a URI in a job", _check_output, "results")
     _check_output(str(tmp_path))
     _check_output(f"file://{tmp_path}")

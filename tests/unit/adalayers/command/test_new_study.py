@@ -29,9 +29,7 @@ def test_a_new_study_is_planned_as_it_stands(monkeypatch, capsys):
     assert capsys.readouterr().out.startswith("usage: mine.py")
 
 
-def test_a_name_that_would_hide_a_module_or_a_file_and_a_folder_that_takes_none(
-    tmp_path, capsys, monkeypatch
-):
+def test_a_name_that_would_hide_a_module_or_file_and_a_folder_that_takes_none(tmp_path, capsys, monkeypatch):
     (tmp_path / "linked_space.py").symlink_to(tmp_path / "elsewhere.py")
     for name, said in (
         ("ray", "wanted a name that no module has, Python or a package has a 'ray'"),

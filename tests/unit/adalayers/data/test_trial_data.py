@@ -9,9 +9,9 @@ import pytest
 import torch
 
 from adalayers.data.trial_data import _DRAW_STREAM
-from adalayers.errors import BadInput
 from adalayers.tasks.kinds.regression import Regression
 from tests.helpers.made_data import made_data
+from tests.helpers.refusing import refused
 from tests.helpers.states import encoder
 
 CPU = torch.device("cpu")
@@ -93,8 +93,7 @@ def test_a_draw_without_any_label_is_refused():
     split.word_places[split.word_offsets[1] :] = -1  # but for the first sentence
     orders = [np.random.default_rng([draw, _DRAW_STREAM]).permutation(20) for draw in range(10)]
     draw = next(draw for draw, order in enumerate(orders) if 0 not in order[:2])
-    with pytest.raises(BadInput, match=rf"labelled words in the 2 examples of train that draw {draw} gives"):
-        data.view(2, draw)
+    refused(rf"labelled words in the 2 examples of train that draw {draw} gives", data.view, 2, draw)
     assert np.concatenate(split.shuffled(4, 0, 0)).tolist() == split.trainable.tolist() == [0]
 
 

@@ -17,10 +17,10 @@ from adalayers.__main__ import main
 from adalayers.backbones.sources import resolve
 from adalayers.deploy.predictions import TextPrediction, prediction_of
 from adalayers.deploy.predictor import Predictor
-from adalayers.errors import BadInput
 from adalayers.fusion.layer_mix import LayerMixConfig
 from adalayers.models.saved import CONFIG, WEIGHTS
 from tests.helpers.made_tasks import SMALL, made_task
+from tests.helpers.refusing import refused
 from tests.helpers.tiny import tiny_backbone
 
 
@@ -158,8 +158,7 @@ def test_a_word_that_was_cut_has_no_class_and_a_task_of_pairs_is_not_asked_about
     assert answers["word"].tags[-1] == "(cut)"
     assert answers["word"].tags[0] in word.about["labels"]
     pairs.about["pairs"] = True
-    with pytest.raises(BadInput, match="reads pairs of texts"):
-        Predictor({"entailment": pairs}, resolve(backbone))
+    refused("reads pairs of texts", Predictor, {"entailment": pairs}, resolve(backbone))
 
 
 def test_layers_that_are_one_and_the_same_answer_too(tmp_path):
@@ -222,8 +221,7 @@ def test_damaged_parts_are_bad_input(damage, said, best, predict, capsys):
     assert re.search(f"{best}.*{said}", first_line), first_line
     assert main(["inspect", str(best)]) == 2
     assert "Traceback" not in capsys.readouterr().err
-    with pytest.raises(BadInput, match=said):
-        adalayers.load(best)
+    refused(said, adalayers.load, best)
 
 
 def test_outputs_beyond_all_numbers_are_no_prediction(best, predict):

@@ -51,6 +51,14 @@ def test_the_card_and_inspect_say_data_scores_weights_cost_and_use(made, best, t
     assert card.data.pipeline_tag == "text-classification"
     weights = model.fusion.weights().tolist()
     assert main(["inspect", str(best)]) == 0
+    use = '.TrainedTask.from_pretrained("<this repository>").model'
+    pairs = adalayers.TrainedTask.from_pretrained(best).model
+    pairs.about = {**pairs.about, "pairs": True}
+    of_pairs = model_card(pairs).text
+    assert use in of_pairs
+    assert use in card.text
+    assert ("adalayers predict" in card.text, "adalayers predict" in of_pairs) == (True, False)
+    assert '    base(**tokenizer(["A text."], ["Another one."], return_tensors="pt"))\n    print(' in of_pairs
     for text in (card.text, capsys.readouterr().out):
         for expected in (
             f"(`layer-mix`) and a head for sequence classification: {model.n_parameters():,} trained parameters",

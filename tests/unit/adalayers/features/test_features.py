@@ -18,8 +18,8 @@ from adalayers.errors import BadInput, CannotWrite
 from adalayers.features import features
 from adalayers.features.features import LiveFeatures, StoredFeatures, Subset, store_folder, stored
 from adalayers.features.store import META, Writer
+from tests.helpers.refusing import refused
 from tests.helpers.states import encoder
-from tests.helpers.tiny import tiny_backbone
 
 CPU = torch.device("cpu")
 (STATE_1,) = encoder(1)
@@ -27,8 +27,8 @@ TEXTS = ["abba abc", "cab", "a bad cab had a dab of jade", "dad", "fab bag"] * 4
 
 
 @pytest.fixture(scope="module")
-def source(tmp_path_factory):
-    return sources.resolve(str(tiny_backbone(tmp_path_factory.mktemp("tiny") / "model")))
+def source(world):
+    return sources.resolve(str(world["backbone"]))
 
 
 @pytest.fixture(scope="module")
@@ -147,8 +147,7 @@ def test_a_killed_store_is_continued_and_equals_one_that_was_not(make, n_batches
     with pytest.raises(Kill):
         make("killed", on_progress=Progress(3))
     folder = whole.folder.parent.with_name("killed") / whole.folder.name
-    with pytest.raises(BadInput, match=r"it has no meta\.json"):
-        StoredFeatures(folder)
+    refused(r"it has no meta\.json", StoredFeatures, folder)
     with (folder / "encoder_01.npy").open("ab") as file:
         file.write(b"what a kill left half-written")
     resumed = make("killed", on_progress=progress)
@@ -197,8 +196,7 @@ def test_a_damaged_store_is_computed_again(make, capsys, file, change):
     before, path = read(features, 0, 1, 2), features.folder / file
     path.write_bytes(change(path.read_bytes()))
     if file in (META, "encoder_02.npy"):  # seen as a trial opens it
-        with pytest.raises(BadInput, match="wanted a whole store"):
-            StoredFeatures(features.folder)
+        refused("wanted a whole store", StoredFeatures, features.folder)
     assert torch.equal(read(make(), 0, 1, 2), before)
     assert "computed again" in capsys.readouterr().err
 
@@ -248,11 +246,9 @@ def test_states_that_tell_nothing_apart_are_refused_by_name(make, tmp_path, how,
 
 def test_a_disk_that_is_too_small_or_a_cache_that_cannot_be_made(make, tmp_path, monkeypatch):
     (tmp_path / "file").touch()
-    with pytest.raises(BadInput, match="--cache-dir"):
-        make("file/cache")
+    refused("--cache-dir", make, "file/cache")
     monkeypatch.setattr("shutil.disk_usage", lambda path: SimpleNamespace(free=10))
-    with pytest.raises(BadInput, match=r"wanted \d+\.\d kB for hidden .* 10 bytes are free.*--cache-dir"):
-        make()
+    refused(r"wanted \d+\.\d kB for hidden .* 10 bytes are free.*--cache-dir", make)
 
 
 def full_disk():
@@ -272,9 +268,7 @@ def test_a_full_disk_is_said_and_the_next_run_goes_on(make, n_batches, tmp_path,
 
     with monkeypatch.context() as full:
         full.setattr(Writer, "append", fills_the_disk)
-        with pytest.raises(
-            CannotWrite, match=f"hidden states in {tmp_path}, .*No space left on device; make room"
-        ):
+        with pytest.raises(CannotWrite, match=f"states in {tmp_path}, .*No space left on device; make room"):
             make()
     features = make(on_progress=(progress := Progress()))
     assert progress.batches == n_batches - batches
@@ -295,9 +289,7 @@ def test_a_cache_that_may_only_be_read_is_read_and_what_it_lacks_is_said(make, t
     for name, instead in (("touch", refuse), ("mkdir", made)):
         monkeypatch.setattr(Path, name, instead)
     assert torch.equal(read(make(on_progress=never)), before)
-    with pytest.raises(
-        CannotWrite, match=r"Read-only file system; .*make it writable, .* another --cache-dir"
-    ):
+    with pytest.raises(CannotWrite, match=r"Read-only file system; .*make it writable, .*other --cache-dir"):
         make(encoded=turned)
 
 

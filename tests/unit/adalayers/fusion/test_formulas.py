@@ -57,12 +57,8 @@ def aggregated(module, x):
 def tokens_first(made, states, places, renormalise):
     over_tokens = made.over_tokens or [None] * len(states)
     by_text = zip(*[np.split(array(state), [4]) for state in states], strict=True)
-    return np.stack(
-        [
-            aggregated(made.over_layers, np.stack([aggregated(over_tokens[i], text[i]) for i in places]))
-            for text in by_text
-        ]
-    )
+    of_layers = [np.stack([aggregated(over_tokens[i], text[i]) for i in places]) for text in by_text]
+    return np.stack([aggregated(made.over_layers, x) for x in of_layers])
 
 
 def depth_convolution(made, states, places, renormalise):
@@ -136,10 +132,8 @@ def dwatt(made, states, places, renormalise):
 def wide_layer(made, states, places, renormalise):
     x = gelu(array(states[0]))
     of_copies = [normalised(x @ array(layer.weight).T) for layer in made.projections]
-    assert not any(np.allclose(of_copies[0], other) for other in of_copies[1:]), (
-        "projections that start alike"
-    )
-    return sum(weight * own for weight, own in zip(softmax(array(made.p)), of_copies, strict=True))
+    assert not any(np.allclose(of_copies[0], other) for other in of_copies[1:]), "projections start alike"
+    return sum(weight * own for weight, own in zip(softmax(8 * array(made.p)), of_copies, strict=True))
 
 
 def post_norm_layer(layer, x):
@@ -188,7 +182,7 @@ METHODS = [
     *((layer_graph, of("layer-graph", k=K, graph="cayley", **own), {}) for own in CHOICES),
     (layer_graph, of("layer-graph", k=K, graph="full"), {}),
     *((dwatt, of("dwatt", **own), {}) for own in (OWN, {"k": K}, TEXTS)),
-    (wide_layer, of("wide-layer", layer=2, projections=3, k=K), {}),
+    (wide_layer, of("wide-layer", layer=2, projections=3, k=K, alpha=8.0), {}),
     *((extra_layers, of("extra-layers", **MORE, **width), {}) for width in (OWN, {"k": K})),
 ]
 

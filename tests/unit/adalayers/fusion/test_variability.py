@@ -9,7 +9,6 @@ import torch
 
 from adalayers.config import trial_config
 from adalayers.data.trial_data import Passes
-from adalayers.errors import BadInput
 from adalayers.fusion.layer_mix import LayerMixConfig
 from adalayers.fusion.variability import VariabilityConfig, labelled, variabilities
 from adalayers.models.saved import load, save
@@ -18,6 +17,7 @@ from adalayers.training.trainer import train
 from tests.helpers.interrupting import assert_same, interrupted
 from tests.helpers.made_data import made_data
 from tests.helpers.mixing import read_at
+from tests.helpers.refusing import refused
 from tests.helpers.states import encoder, made_shape
 
 STATES = encoder(1, 2, 3)
@@ -64,8 +64,7 @@ def test_a_class_of_one_varies_by_nothing_a_class_of_none_is_none_and_of_one_cla
     found = [nu(features, given) for given in (labels, np.where(labels == 2, 5, labels))]
     assert found == pytest.approx([numpy_nu(features, labels)] * 2)
     assert nu(np.ones_like(features), labels) == math.inf
-    with pytest.raises(BadInput, match="at least two classes, got 1"):
-        nu(features, np.zeros_like(labels))
+    refused("at least two classes, got 1", nu, features, np.zeros_like(labels))
 
 
 def pooled(split, state, words):

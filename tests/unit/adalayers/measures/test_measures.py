@@ -1,5 +1,7 @@
 """What is measured without training, on tiny backbones and texts whose distance is put in."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 import torch
@@ -35,6 +37,9 @@ def test_data_of_one_source_lie_no_further_apart_than_nothing_and_other_words_do
     assert same == proxy_a.measure(case(reference=world["dataset"]))
     (_, half), (_, other) = case(reference=world["dataset"]).pools(np.random.default_rng(0))
     assert sorted([*half, *other]) == list(range(N))
+    own = case(reference=FAR).prepared.request
+    named = CaseData(prepare(replace(own, splits=("validation=40%",))), {"reference_dataset": FAR})
+    assert named.reference.task.fingerprint == case(reference=FAR).reference.task.fingerprint
     few = proxy_a.measure(case(reference=FAR, n=6))
     assert (few.value, few.beyond) == (None, None)
     assert "at least 20 training examples" in few.why
@@ -75,10 +80,8 @@ def test_variability_of_words_and_of_a_sample(case, monkeypatch):
     assert sample.counted == "words"
     assert 300 <= sample.n < 400
     near = case()
-    for most in (50, 1):
+    for most, told in ((50, (50, "")), (1, (0, "the training examples drawn are of fewer than two classes"))):
         monkeypatch.setattr(variability, "MAX_EXAMPLES", most)
         drawn = variability.measure(near)
         assert drawn == variability.measure(near)
-        assert (drawn.n, drawn.why) == (
-            (50, "") if most == 50 else (0, "the training examples drawn are of fewer than two classes")
-        )
+        assert (drawn.n, drawn.why) == told

@@ -52,9 +52,7 @@ def test_of_texts_there_are_majority_words_and_the_last_state(ready, world, tmp_
 
 
 @pytest.mark.parametrize(("kind", "score"), [("sequence", "test/accuracy"), ("token", "test/f1")])
-def test_the_probe_reads_the_last_state_with_the_strength_that_is_best_on_validation(
-    kind, score, tmp_path, monkeypatch
-):
+def test_a_probe_reads_the_last_state_at_the_best_strength_on_validation(kind, score, tmp_path, monkeypatch):
     monkeypatch.setattr(references, "STRENGTHS", (1e-9, 1.0, 1e-9))
     for informative in (3, 2):
         data = made_data(kind, layers=3, informative=informative)

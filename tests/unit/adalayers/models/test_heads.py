@@ -7,12 +7,12 @@ import torch
 from torch import nn
 
 from adalayers.config import HeadConfig
-from adalayers.errors import BadInput
 from adalayers.fusion.layer_mix import LayerMixConfig
 from adalayers.models.heads import EncoderLayer, PooledHead, build_head
 from adalayers.states import Shape, Stream
 from adalayers.tensors.dropout import Dropout
 from adalayers.tensors.layers import SelfAttention
+from tests.helpers.refusing import refused
 
 K, HEADS = 16, 4
 
@@ -80,9 +80,10 @@ WORDS = dataclasses.replace(TEXTS, head="token")
 CAUSAL = dataclasses.replace(WORDS, streams=(DECODER,), family="gpt2")
 
 
-@pytest.mark.parametrize(
-    ("pooling", "expected"), [("first-token", [1.0, 5.0]), ("last-token", [3.0, 5.0]), ("mean", [2.0, 5.0])]
-)
+POOLED = [("first-token", [1.0, 5.0]), ("last-token", [3.0, 5.0]), ("mean", [2.0, 5.0])]
+
+
+@pytest.mark.parametrize(("pooling", "expected"), POOLED)
 @pytest.mark.parametrize("filled", [0.0, 1e6])
 def test_what_is_pooled_and_never_padding(pooling, expected, filled):
     states = torch.tensor([[1.0, 2.0, 3.0], [5.0, filled, filled]]).unsqueeze(2)
@@ -101,8 +102,7 @@ def test_a_read_out_is_a_head_and_an_identity_of_its_own():
         ids.add(str(config.identity(TEXTS)))
     assert len(ids) == 5
     for read_out in ("mean", "last-token"):
-        with pytest.raises(BadInput, match=f"for {read_out} is for sequences"):
-            LayerMixConfig(read_out=read_out).check(WORDS)
+        refused(f"for {read_out} is for sequences", LayerMixConfig(read_out=read_out).check, WORDS)
 
 
 def test_the_word_position_renames_no_trial_of_an_encoder_and_is_the_last_of_a_decoder():

@@ -71,9 +71,10 @@ def test_groups_of_like_lengths_change_nothing_but_the_padding(kind, monkeypatch
     torch.testing.assert_close(grouped, together, atol=1e-5, rtol=1e-5)
 
 
-@pytest.mark.parametrize(
-    "changes", [{"hidden_states": "with-embeddings"}, {"mix": "uniform"}, {"hidden_states": "layers:1,3"}]
-)
+OTHERS = [{"hidden_states": "with-embeddings"}, {"mix": "uniform"}, {"hidden_states": "layers:1,3"}]
+
+
+@pytest.mark.parametrize("changes", OTHERS)
 def test_arms_of_one_seed_start_alike_whatever_their_fusion_draws(changes):
     torch.manual_seed(3)
     expected = torch.rand(4)

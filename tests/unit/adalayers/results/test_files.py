@@ -42,9 +42,8 @@ def test_trials_round_trip_in_the_contracts_order(folder):
 
 
 def hash_of(*said: object, **columns: object) -> str:
-    return results.prediction_hash(
-        pd.DataFrame({"index": range(len(said)), "prediction": said}).assign(**columns)
-    )
+    frame = pd.DataFrame({"index": range(len(said)), "prediction": said})
+    return results.prediction_hash(frame.assign(**columns))
 
 
 def test_predictions_are_told_apart_by_what_is_said_of_which_example():
@@ -68,3 +67,11 @@ def test_labels_of_words_are_read_as_tuples(folder):
 def test_json_is_plain(folder):
     folder.write_json("x.json", {"a": np.float64(1.5), "b": (np.int64(2), float("nan")), "c": float("inf")})
     assert json.loads(folder.read_bytes("x.json")) == {"a": 1.5, "b": [2, None], "c": None}
+
+
+def test_an_arm_may_be_called_as_what_is_missing(folder):
+    names = ["None", "NA", "nan", "null", ""]
+    results.write_trials(
+        folder, [row(f"t{i}", "confirm", name, "completed", 1) for i, name in enumerate(names)]
+    )
+    assert results.read_trials(folder)["arm"].tolist() == names

@@ -11,12 +11,12 @@ import pandas as pd
 import pytest
 
 import adalayers.results.files  # which leaves `adalayers.results` a function
-from adalayers.errors import BadInput
 from adalayers.results.export import export
 from adalayers.results.frames import StudyResults
 from tests.helpers.documented import ROOT, undocumented
 from tests.helpers.golden import factorial
 from tests.helpers.pages import rebuild_claims
+from tests.helpers.refusing import refused
 
 RESULTS = ROOT / "docs" / "results"
 KEPT = sorted(RESULTS.glob("*/*/study.json"))
@@ -68,12 +68,10 @@ def test_all_studies_are_one_frame_each(folder, tmp_path):
     published = adalayers.results(RESULTS)
     assert len(published.studies) == len(KEPT)
     assert len(published.across)
-    with pytest.raises(BadInput, match=r"found no study\.json"):
-        adalayers.results(folder / "figures")
+    refused(r"found no study\.json", adalayers.results, folder / "figures")
     for root in ("a", "b"):
         shutil.copytree(folder.parent, tmp_path / root / "alpha_lambda")
-    with pytest.raises(BadInput, match="wanted each study once, alpha_lambda/minilm-cola is in"):
-        adalayers.results(tmp_path)
+    refused("wanted each study once, alpha_lambda/minilm-cola is in", adalayers.results, tmp_path)
 
 
 def test_tables_for_a_paper(folder):
@@ -126,8 +124,7 @@ def test_the_example_notebook_runs(monkeypatch):
 def test_damaged_claims_are_one_message(copy, damaged, said):
     (copy / "claims.json").write_text(json.dumps(damaged))
     for read in (repr, lambda results: export(results, "latex")):
-        with pytest.raises(BadInput, match=rf"could not read claims\.json in .*{said}.*; rebuild it"):
-            read(adalayers.results(copy))
+        refused(rf"could not read claims\.json in .*{said}.*; rebuild it", read, adalayers.results(copy))
 
 
 @pytest.mark.parametrize("column", ["val/matthews", "seed"])
@@ -137,8 +134,7 @@ def test_a_score_that_is_no_number_is_named(column, copy):
     trials.to_csv(copy / "trials.csv", index=False)
     for read in (lambda results: results.trials, lambda results: results.arms):
         said = rf"{column} of trial {trials['trial_id'].iloc[-1]} is '=1\+1', no number"
-        with pytest.raises(BadInput, match=said):
-            read(adalayers.results(copy))
+        refused(said, read, adalayers.results(copy))
 
 
 def test_no_cell_of_text_is_a_formula_for_a_spreadsheet(copy):

@@ -15,9 +15,7 @@ from adalayers.study import Variant
 
 GIT = records.GitRecord(commit="abc", dirty=False)
 DATA = records.DatasetRecord(kind="sequence", labels=("no", "yes"))
-HERE = records.EnvironmentRecord(
-    dataset=DATA, device="cpu", packages={"torch": "2.13.0"}, code="c0de", git=GIT
-)
+HERE = records.EnvironmentRecord(dataset=DATA, device="cpu", packages={"torch": "2.13"}, code="c0de", git=GIT)
 SEEDS = {"mix": [1], "last": [1]}
 RUN = records.Run(confirmed=2, commit="abc", dirty=False, software=HERE.software, seeds=SEEDS)
 FIRST, SECOND, THIRD = (f"t{number:012d}" for number in (1, 2, 3))
@@ -53,7 +51,10 @@ def study(folder, rights=(5, 7)):
 
 def write_document(folder, *, environment=HERE, runs=(RUN,)):
     known = {"id": "a", "study": folder.parent().name, "environment": environment}
-    request, runs = records.RequestRecord(variants=VARIANTS), records.RunsRecord(history=runs)
+    request, runs = (
+        records.RequestRecord(variants=VARIANTS, metric="accuracy"),
+        records.RunsRecord(history=runs),
+    )
     folder.write_json(STUDY, records.StudyFile(**known, request=request, runs=runs).as_json())
 
 
@@ -132,6 +133,12 @@ def test_the_best_model_must_be_there(root, first):
         {"gold": lambda: {"val": GOLD, "test": GOLD.replace("no", "maybe")}},
         {"gold": lambda: {"val": GOLD, "test": GOLD.assign(index=range(1, 11))}},
         {"metric": "pearson"},
+        {"metric": "f1_macro"},
+        {
+            "environment": dataclasses.replace(
+                HERE, dataset=dataclasses.replace(DATA, fingerprint="in groups")
+            )
+        },
         {"environment": dataclasses.replace(HERE, code="")},
         {"environment": dataclasses.replace(HERE, code="other")},
         {"environment": dataclasses.replace(HERE, packages={"torch": "2.14.0"})},

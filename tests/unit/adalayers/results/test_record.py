@@ -4,19 +4,13 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from adalayers.errors import BadInput
 from adalayers.results import files as results
 from adalayers.results.files import BEST, HISTORY, PREDICTIONS, TRIALS
 from adalayers.results.record import PROGRESS, StudyRecord
 from adalayers.results.trial_row import TrialRow
-from adalayers.storage.folder import Folder
+from tests.helpers.refusing import refused
 
 T1, T2, T3, T5, T7, T9 = (f"t{number:012x}" for number in (1, 2, 3, 5, 7, 9))
-
-
-@pytest.fixture
-def folder(tmp_path):
-    return Folder(tmp_path / "study")
 
 
 def begin(record, *trial_ids):
@@ -51,16 +45,6 @@ def ended(record, trial_id=T1, said=None, **left):
     row = record.end(trial_id, said)
     record.write()
     return row
-
-
-def test_an_ended_trial_is_in_every_file(folder, record):
-    ended(record)
-    trials = results.read_trials(folder)
-    said = ["trial_id", "status", "val/f1", "test/f1"]
-    assert trials.loc[0, said].tolist() == [T1, "completed", 0.5, 0.4]
-    assert folder.read_parquet(HISTORY)["trial_id"].tolist() == [T1]
-    assert folder.read_parquet(PREDICTIONS)["trial_id"].tolist() == [T1]
-    assert not folder.exists("work")
 
 
 def test_the_best_model_follows_validation_and_ties_go_to_the_smallest_id(folder):
@@ -153,15 +137,10 @@ def test_a_damaged_file_of_rows_costs_what_it_held_and_no_row_of_trials(folder, 
 
 def test_rows_that_cannot_be_read_are_named_with_what_to_do(folder, record):
     whole = folder.read_bytes(TRIALS)
-    doubled = whole + whole.splitlines()[1] + b"\n"
-    for text, why in (
-        (b"", ""),
-        (whole[:-1], "ends within a row"),
-        (doubled, f"has trial {T1} more than once"),
-    ):
+    twice = whole + whole.splitlines()[1] + b"\n"
+    for text, why in ((b"", ""), (whole[:-1], "ends within a row"), (twice, f"trial {T1} more than once")):
         folder.write_bytes(TRIALS, text)
-        with pytest.raises(BadInput, match=rf"could not read trials\.csv .*{why}.*--label.*--fr"):
-            StudyRecord(folder, "f1")
+        refused(rf"could not read trials\.csv .*{why}.*--label.*--fr", StudyRecord, folder, "f1")
         assert folder.read_bytes(TRIALS) == text
 
 
@@ -169,17 +148,14 @@ def test_rows_that_cannot_be_read_are_named_with_what_to_do(folder, record):
 def test_a_row_whose_id_no_study_gives_is_refused_and_names_no_folder(folder, record, trial_id):
     text = folder.read_bytes(TRIALS).decode().replace(T1, trial_id)
     folder.write_bytes(TRIALS, text.encode())
-    with pytest.raises(BadInput, match="wanted trial ids as studies write them"):
-        StudyRecord(folder, "f1")
-    with pytest.raises(BadInput, match="wanted trial ids"):
-        record.work(trial_id)
+    refused("wanted trial ids as studies write them", StudyRecord, folder, "f1")
+    refused("wanted trial ids", record.work, trial_id)
 
 
 def test_a_score_that_is_no_number_is_named(folder, record):
     row = record.rows[T1].cells() | {"status": "completed", "val/f1": "0,75"}
     results.write_trials(folder, [row])
-    with pytest.raises(BadInput, match=f"val/f1 of trial {T1} is '0,75'.*--label.*--fresh"):
-        StudyRecord(folder, "f1")
+    refused(f"val/f1 of trial {T1} is '0,75'.*--label.*--fresh", StudyRecord, folder, "f1")
 
 
 @pytest.mark.parametrize(("name", "left"), [(PROGRESS, b'{"history": 3}'), (PREDICTIONS, b"PAR1\0\0")])
@@ -221,6 +197,5 @@ def test_a_hostile_folder_writes_and_deletes_nothing_elsewhere(folder, record, t
     (victim / PROGRESS).write_text('{"status": "completed", "error": "", "row": {}, "history": []}')
     folder.path(name).parent.mkdir(exist_ok=True)
     folder.path(name).symlink_to(victim)
-    with pytest.raises(BadInput, match="it is a link to"):
-        StudyRecord(folder, "f1")
+    refused("it is a link to", StudyRecord, folder, "f1")
     assert [path.name for path in victim.iterdir()] == [PROGRESS]

@@ -6,12 +6,12 @@ import operator
 
 import pytest
 
-from adalayers.errors import BadInput
 from adalayers.results.study_file import StudyFile, from_json, read_study
 from adalayers.storage.folder import Folder
 from tests.helpers.documented import ROOT
 from tests.helpers.made_published import with_published
 from tests.helpers.made_up import MadeUp
+from tests.helpers.refusing import refused
 
 
 def document():
@@ -44,8 +44,7 @@ def test_a_file_that_no_study_writes_is_refused_by_the_place(tmp_path, place, va
     *into, last = ("", *place)
     functools.reduce(operator.getitem, into, whole)[last] = value
     (tmp_path / "study.json").write_text(json.dumps(whole[""]))
-    with pytest.raises(BadInput, match=rf"study\.json.*{said}"):
-        read_study(Folder(tmp_path))
+    refused(rf"study\.json.*{said}", read_study, Folder(tmp_path))
 
 
 def test_a_field_that_came_later_has_its_default_in_an_older_file():

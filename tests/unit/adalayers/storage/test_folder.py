@@ -12,6 +12,7 @@ from pyarrow import fs
 from adalayers.errors import BadInput, CannotWrite
 from adalayers.storage import folder as folders
 from adalayers.storage.folder import Folder
+from tests.helpers.refusing import refused
 
 
 @pytest.fixture
@@ -45,13 +46,12 @@ def test_a_uri_with_a_query_keeps_its_bucket_and_shows_no_credentials():
     assert again.parent().parent().address == folder.address
 
 
-@pytest.mark.parametrize(
-    "root",
-    ["~nouser-of-this-name/x", "foo://bucket/x", "s3://[::1", "a\0b", "s3://", "gs://", "s3:///results"],
-)
+ROOTS = ["~nouser-of-this-name/x", "foo://bucket/x", "s3://[::1", "a\0b", "s3://", "gs://", "s3:///results"]
+
+
+@pytest.mark.parametrize("root", ROOTS)
 def test_a_root_that_cannot_be_opened(root):
-    with pytest.raises(BadInput, match=r"wanted a folder or a URI that can be opened|names no bucket"):
-        Folder(root)
+    refused(r"wanted a folder or a URI that can be opened|names no bucket", Folder, root)
 
 
 def test_a_link_in_a_files_place_is_replaced_and_deleted_not_followed(folder, victim):
@@ -171,14 +171,14 @@ def store(request, monkeypatch, silent):
 
 
 # One of S3: while a call of an earlier client goes unanswered, making the next client takes six seconds.
-@pytest.mark.parametrize(
-    ("store", "call"), [(S3, "exists"), *((GS, call) for call in CALLS)], indirect=["store"]
-)
+UNANSWERED = [(S3, "exists"), *((GS, call) for call in CALLS)]
+
+
+@pytest.mark.parametrize(("store", "call"), UNANSWERED, indirect=["store"])
 def test_a_store_that_does_not_answer_is_named_in_time(store, call, monkeypatch):
     monkeypatch.setattr(folders, "CALL_SECONDS", 0.3)
     monkeypatch.setattr(folders, "SLOW_SECONDS", 0.3)
     began = time.monotonic()
     said = r"reach (s3|gs)://.*bucket/x, which failed \(TimeoutError: no answer within"
-    with pytest.raises(BadInput, match=said):
-        CALLS[call](store)
+    refused(said, CALLS[call], store)
     assert time.monotonic() - began < 2

@@ -13,6 +13,7 @@ from adalayers.errors import BadInput
 from adalayers.storage import lock
 from adalayers.storage.folder import Folder
 from adalayers.storage.lock import one_driver
+from tests.helpers.refusing import refused
 
 
 def test_the_second_driver_is_told_of_the_first_also_where_the_folder_was_renamed(tmp_path):
@@ -21,9 +22,7 @@ def test_the_second_driver_is_told_of_the_first_also_where_the_folder_was_rename
     folder.write_bytes("a", b"")
     with one_driver(folder, "python studies/x.py --label 'a b'"):
         folder.move("", Folder(tmp_path / "aside"))
-        with pytest.raises(BadInput) as refused, one_driver(folder, "y"):
-            pass
-    told = str(refused.value)
+        told = refused("for this run alone", one_driver(folder, "y").__enter__)
     assert told.startswith(f"wanted {tmp_path / 'study'} for this run alone, process {os.getpid()} on ")
     assert "(python studies/x.py --label 'a b') works on it; wait until that one ends or stop it" in told
     assert "--label NAME" in told
@@ -41,8 +40,7 @@ def test_a_linked_lock_or_folder_and_a_place_that_cannot_be_written_are_refused(
         (Folder(tmp_path / "root").child("other"), "it is a link"),
         (Folder(tmp_path / "victim/study"), "choose another --output"),
     ):
-        with pytest.raises(BadInput, match=said), one_driver(study, "x"):
-            pass
+        refused(said, one_driver(study, "x").__enter__)
     assert (tmp_path / "victim").read_text() == "precious"
 
 
@@ -84,9 +82,7 @@ def test_a_stamp_keeps_the_second_driver_out_while_it_is_renewed(store):
         first = store.read_json(STAMP)["time"]
         assert within_time(lambda: store.read_object(STAMP).get("time", 0) > first)
         said = r"process \d+ on .* \(python studies/x\.py\) works on it"
-        with pytest.raises(BadInput, match=said) as refused, one_driver(store.child("study"), "y"):
-            pass
-    assert "secret" not in str(refused.value)
+        assert "secret" not in refused(said, one_driver(store.child("study"), "y").__enter__)
     assert not store.exists(STAMP)
 
 

@@ -49,9 +49,8 @@ def test_scores_of_rankings_are_scikit_learns_with_ties_and_of_draws(metric, dig
     scores = (rng.normal(size=600) + 3 * labels).round(digits)
     assert metric.score(labels, scores) == pytest.approx(ranked(metric.name, labels, scores))
     weights = np.stack([np.bincount(rng.integers(600, size=600), minlength=600) for _ in range(5)])
-    assert metric.of(labels, scores, weights.astype(float)) == pytest.approx(
-        [ranked(metric.name, labels, scores, row) for row in weights]
-    )
+    wanted = [ranked(metric.name, labels, scores, row) for row in weights]
+    assert metric.of(labels, scores, weights.astype(float)) == pytest.approx(wanted)
 
 
 def test_one_in_a_hundred_false_positives_is_few_however_many_there_are():
@@ -119,14 +118,8 @@ def test_scores_of_numbers_by_hand_and_what_is_undefined_is_zero():
     """`test_resampling` holds correlations and r2 to SciPy and scikit-learn."""
     labels = np.array([1.0, 2.0, 2.0, 4.0])
     scores = number_scores(labels, np.array([2.0, 2.0, 3.0, 1.0]))
-    expected = {
-        "pearson": -2 / 9.5**0.5,
-        "spearman": -0.5,
-        "r2": 1 - 11 / 4.75,
-        "rmse": 2.75**0.5,
-        "mae": 1.25,
-    }
-    assert scores == pytest.approx(expected)
+    wanted = {"pearson": -2 / 9.5**0.5, "spearman": -0.5, "r2": 1 - 11 / 4.75, "rmse": 2.75**0.5, "mae": 1.25}
+    assert scores == pytest.approx(wanted)
     for constant in (0.0, 0.1, 1e9):
         scores = number_scores(labels, np.full(4, constant))
         assert (scores["pearson"], scores["spearman"]) == (0.0, 0.0)

@@ -2,8 +2,8 @@
 
 import pytest
 
-from adalayers.errors import BadInput
 from adalayers.tasks.schemes import scheme_of, scheme_or_runs
+from tests.helpers.refusing import refused
 
 
 def spelt(letters: str, form: str = "{0}-{1}", *types: str) -> tuple[str, ...]:
@@ -68,5 +68,4 @@ def test_classes_of_words_follow_none(tags):
     ],
 )
 def test_tags_that_fit_no_scheme_are_named(tags, odd):
-    with pytest.raises(BadInput, match=f"column 'tags'.*{odd}"):
-        scheme_of(tags, "column 'tags'")
+    refused(f"column 'tags'.*{odd}", scheme_of, tags, "column 'tags'")

@@ -9,7 +9,6 @@ from datasets import ClassLabel, Dataset, DatasetDict, Features, List, Value
 
 from adalayers.command.estimate import data_line, task_line
 from adalayers.command.run import add_shared
-from adalayers.errors import BadInput
 from adalayers.results.measures import read_shared
 from adalayers.storage import hub
 from adalayers.storage.folder import Folder
@@ -18,6 +17,7 @@ from adalayers.tasks.catalog import CATALOG, known_as
 from adalayers.tasks.kinds import KINDS
 from adalayers.tasks.task import canonical
 from tests.helpers.loading import load_task
+from tests.helpers.refusing import refused
 
 SENTENCE = Features({"text": Value("string"), "label": ClassLabel(names=["no", "yes"])})
 WORD_TAGS = List(ClassLabel(names=["O", "B-PER", "I-PER"]))
@@ -60,9 +60,8 @@ def save(folder, **splits):
 
 
 def refuse(message, *args, **kwargs):
-    with pytest.raises(BadInput, match=message) as caught:
-        load_task(*args, **kwargs)
-    assert ";" in str(caught.value).splitlines()[0]  # what to do, on the first line
+    # What to do, on the first line.
+    assert ";" in refused(message, load_task, *args, **kwargs).splitlines()[0]
 
 
 def sizes(task):
@@ -410,15 +409,13 @@ def test_minus_one_is_a_class_where_train_has_it_alone(tmp_path):
     task = load_labels(tmp_path / "mine", train=[-1, 0, 1] * 6, validation=[-1, 0, 1], test=[-1, -1])
     assert task.label_names == ("-1", "0", "1")
     assert task.splits["test"].labels.tolist() == [0, 0]
-    assert task.reading.notes == (
-        "macro F1, a mean over all 3 classes, counts 0 for 2 that test has none of: '0', '1'",
-    )
+    (note,) = task.reading.notes
+    assert note == "macro F1, a mean over all 3 classes, counts 0 for 2 that test has none of: '0', '1'"
 
 
 def test_train_without_a_label_is_refused_by_its_first_row(tmp_path):
     labels = {"validation": ["x", "y"], "train": ["x", "y", None, ""]}
-    with pytest.raises(BadInput, match=r"wanted a label in every row .* 2 without, the first in line 3 of"):
-        load_labels(tmp_path / "mine", **labels)
+    refused(r"label in every row .* 2 without, the first in line 3 of", load_labels, tmp_path / "a", **labels)
 
 
 def test_numbers_may_be_minus_one_and_are_said_where_they_look_like_classes(tmp_path):
@@ -466,8 +463,8 @@ def test_tags_of_all_splits_make_the_scheme_and_those_of_test_alone_are_said(tmp
         "9 of 9 tagged words of train are in no entity that begins and ends as IOBES has it",
         "1 of 1 tagged words of validation are in no entity that begins and ends as IOBES has it",
     )
-    with pytest.raises(BadInput, match=r"scheme in column 'tags' of .* the letters B, I, L, S; rename"):
-        load_words(tmp_path / "two", train=["B-X|L-X|O", "O|S-X"], validation=["B-X|I-X"], test=["O"])
+    two = {"train": ["B-X|L-X|O", "O|S-X"], "validation": ["B-X|I-X"], "test": ["O"]}
+    refused(r"in column 'tags' of .* the letters B, I, L, S; rename", load_words, tmp_path / "two", **two)
 
 
 def test_sentences_of_which_words_have_no_tag_are_left_out(tmp_path):
@@ -636,20 +633,14 @@ def test_groups_stay_together_and_are_part_of_what_data_is(tmp_path):
     task = load_task(folder, **NAMED, group_column="author")
     groups = {role: {*split.groups.tolist()} for role, split in task.splits.items()}
     assert not groups["train"] & groups["validation"]
-    assert 0.05 < len(task.splits["validation"]) / 210 < 0.15
+    assert 0.05 < (share := len(task.splits["validation"]) / 210) < 0.15
     more = load_task(folder, **NAMED, group_column="author", splits=["validation=40%"])
     assert 0.37 < len(more.splits["validation"]) / 210 < 0.43
     assert {*task.splits["validation"].labels.tolist()} == {0, 1}
-    assert (
-        task.reading.roles["validation"]
-        == f"{len(task.splits['validation']) / 2.1:.3g}% of train, in whole groups"
-    )
-    large = save(
-        tmp_path / "large", train=rows.assign(author=[*["all"] * 140, *rows["author"][140:]]).to_dict("list")
-    )
-    assert len(load_task(large, **NAMED, group_column="author").splits["validation"]) < 42, (
-        "not the group of 140"
-    )
+    assert task.reading.roles["validation"] == f"{100 * share:.3g}% of train, in whole groups"
+    large = rows.assign(author=[*["all"] * 140, *rows["author"][140:]])
+    large = load_task(save(tmp_path / "large", train=large.to_dict("list")), **NAMED, group_column="author")
+    assert len(large.splits["validation"]) < 42, "not the group of 140"
     assert task.reading.notes[-2:] == (
         "groups by 'author': train 27, validation 3, test 11",
         "1 groups of test are in train too",
@@ -659,3 +650,10 @@ def test_groups_stay_together_and_are_part_of_what_data_is(tmp_path):
     assert len(set(prints)) == 3
     for column, message in (("autor", "author"), ("one", "wanted at least 10 groups in train")):
         refuse(message, folder, **NAMED, group_column=column)
+    rare = rows[:160].assign(label=[f"class {i % 20}" for i in range(160)], author=n[:160] // 4).astype(str)
+    folder = save(tmp_path / "rare", train=rare.to_dict("list"))
+    refuse("as many examples of its largest class, .* got 40 and 8;", folder, **NAMED, group_column="author")
+    third = rows[:150].assign(author=n[:150] // 2).astype(str)  # of 75 a class no hundredths can be made
+    folder = save(tmp_path / "third", train=third.to_dict("list"))
+    cut = load_task(folder, **NAMED, group_column="author", splits=["validation=33%"])
+    assert 0.3 < len(cut.splits["validation"]) / 150 < 0.36

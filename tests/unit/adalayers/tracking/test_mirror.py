@@ -21,7 +21,6 @@ from pydantic import TypeAdapter
 
 from adalayers import environ
 from adalayers.command import results
-from adalayers.errors import BadInput
 from adalayers.results.files import write_trials
 from adalayers.results.study_file import StudyFile
 from adalayers.storage.folder import Folder
@@ -30,10 +29,8 @@ from adalayers.tracking import mirror as tracking
 from adalayers.tracking import session as mlflow_session
 from adalayers.tracking import values
 from adalayers.tracking.mirror import Mirror, default_uri, sync
+from tests.helpers.mlflow_runs import client_of, runs
 from tests.helpers.refusing import refused
-
-# MLflow 3's own models under SQLAlchemy 2.1; nothing of ours uses that loader.
-pytestmark = pytest.mark.filterwarnings("ignore:The ``noload`` loader strategy is deprecated")
 
 NAMES = {"experiment": "alpha_lambda", "run_name": "minilm-cola", "study_key": "study-1"}
 DOCUMENT = {
@@ -110,27 +107,6 @@ def _no_server_named(monkeypatch):
 def mirrored(uri: str, folder: Folder, timeout: float = 200) -> list[str]:
     """Mirror a study's end; return what is said of it."""
     return Mirror(uri, folder, **NAMES).finish(timeout=timeout)
-
-
-def client_of(uri: str) -> Any:
-    from mlflow import MlflowClient
-
-    return MlflowClient(tracking_uri=uri)
-
-
-def runs(uri: str) -> tuple[Any, dict[str, Any], dict[str, Any]]:
-    """Return the one parent run, trial id -> its run, below the parent or its arm's, and arm -> its run."""
-    client = client_of(uri)
-    found = client.search_runs([client.get_experiment_by_name("alpha_lambda").experiment_id])
-    (parent,) = [run for run in found if "mlflow.parentRunId" not in run.data.tags]
-    arms = {run.data.tags["arm"]: run for run in found if run.data.tags["adalayers.kind"] == "arm"}
-    trials = [run for run in found if run.data.tags["adalayers.kind"] == "trial"]
-    for run in (*trials, *arms.values()):
-        above = arms[run.data.tags["arm"]] if run.data.tags.get("stage") == "confirm" else parent
-        assert run.data.tags["mlflow.parentRunId"] == above.info.run_id
-    nested = {run.data.tags["adalayers.trial_id"]: run for run in trials}
-    assert len(nested) == len(trials), "a trial has two runs"
-    return parent, nested, arms
 
 
 def points(uri: str, run: Any, name: str) -> list[tuple[int, float]]:
@@ -361,8 +337,7 @@ def test_the_default_is_beside_the_results_unless_the_environment_says(tmp_path,
     assert default_uri(local) == f"sqlite:///{tmp_path.resolve()}/plain/mlflow.db"
     assert default_uri(remote) == "none"
     for name in ("what?now=1", "run%41", "a#1"):
-        with pytest.raises(BadInput, match=r"MLflow's database at a path without .*; name another --output"):
-            default_uri(Folder(tmp_path / name))
+        refused(r"database at a path without .*; name another --output", default_uri, Folder(tmp_path / name))
     monkeypatch.setenv("MLFLOW_TRACKING_URI", "http://tracking:5000")
     assert default_uri(local) == default_uri(remote) == "http://tracking:5000"
 
@@ -395,8 +370,7 @@ def test_what_this_mlflow_cannot_write_is_told_before_the_first_trial(wrong, sai
         version = head.down_revision if wrong == "older" else "0" * 12
         with contextlib.closing(sqlite3.connect(path)) as database, database:
             database.execute("UPDATE alembic_version SET version_num = ?", (version,))
-    with pytest.raises(BadInput, match=rf"{said}.*; mend that, or give another --tracking-uri"):
-        Mirror(uri, folder, **NAMES).check()
+    refused(rf"{said}.*; mend that, or give another --tracking-uri", Mirror(uri, folder, **NAMES).check)
 
 
 def test_importing_the_module_and_tracking_nothing_import_no_mlflow():

@@ -45,7 +45,5 @@ def test_four_trials_share_one(tmp_path):
     ]
     script = ROOT / "studies" / "backbones.py"
     subprocess.run([sys.executable, str(script), *argv], check=True, timeout=300)
-    document = json.loads(
-        (tmp_path / "results/backbones/tiny-acceptability-demo-smoke/study.json").read_text()
-    )
-    assert document["environment"]["backbone"]["dtype"] == "bfloat16"
+    study = json.loads((tmp_path / "results/backbones/tiny-acceptability-demo-smoke/study.json").read_text())
+    assert study["environment"]["backbone"]["dtype"] == "bfloat16"

@@ -175,14 +175,16 @@ def test_members_that_stop_early_diverge_or_are_of_another_kind_leave_the_rest_a
         {"epochs": 4, "fusion": "scalar-mix"},
         {"epochs": 4, "mix": "uniform"},
         {"epochs": 4, "lr": 1e30},
+        {"epochs": 4, "lr": 1e30, "cutoff": 0.1},
     ]
     wanted = trained(arms)
     steps.reset_mock()
-    *others, diverged = trained(arms, several=Together())
-    assert diverged is wanted.pop() is None
+    *others, first, second = trained(arms, several=Together())
+    assert first is second is wanted.pop() is wanted.pop() is None
     for outcome, own in zip(others, wanted, strict=True):
         assert_close(outcome, own)
-    assert {len(call.args[0].trainers) for call in steps.mock_calls} >= {2, 5}
+    assert {len(call.args[0].trainers) for call in steps.mock_calls} >= {2, 6}
+    assert others[2].row["seconds"] < others[0].row["seconds"] / 2, "it waited for the others for long"
 
 
 @pytest.mark.parametrize("other", [{"class_weights": "balanced"}, {"batch_size": 8}])

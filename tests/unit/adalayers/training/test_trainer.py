@@ -148,15 +148,14 @@ def test_a_step_is_that_of_torchs_optimiser(optimiser, gpu, monkeypatch):
     monkeypatch.setattr(ragged, "on_gpu", mock.Mock(return_value=gpu))
     torch.manual_seed(0)
     shape, trials, theirs = made_data().shape, [], []
+    kind = {"adam": torch.optim.Adam, "adamw": torch.optim.AdamW}[optimiser]
     for lr in (1e-2, 3e-3, 1e-3):
         settings = config(lr=lr, weight_decay=0.1, mix_lr=5 * lr, optimiser=optimiser)
         trials.append(Trained(settings, FusionModel(settings, shape)))
         head, projections, p = FusionModel(settings, shape).parameter_groups()
         groups = [{"params": [*group.parameters], "lr": lr, "start": lr} for group in (head, projections)]
         groups.append({"params": p.parameters, "lr": 5 * lr, "start": 5 * lr, "weight_decay": 0})
-        theirs.append(
-            {"adam": torch.optim.Adam, "adamw": torch.optim.AdamW}[optimiser](groups, weight_decay=0.1)
-        )
+        theirs.append(kind(groups, weight_decay=0.1))
     copies = [[p for group in torchs.param_groups for p in group["params"]] for torchs in theirs]
     stack, of_head = Stack(trials), trials[0].groups[0][0]
     sizes = [parameter.numel() for parameter in trials[0].parameters[:of_head]]

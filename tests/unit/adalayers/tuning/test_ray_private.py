@@ -69,10 +69,7 @@ SIGKILL by OOM killer due to high memory usage. (2) ray stop --force is called."
 @pytest.mark.parametrize(
     ("error", "said"),
     [
-        (
-            RayError("The actor died (pid=7)\nModuleNotFoundError: No module"),
-            "ModuleNotFoundError: No module",
-        ),
+        (RayError("It died (pid=7)\nModuleNotFoundError: No module"), "ModuleNotFoundError: No module"),
         (RayError(KILLED), "Worker unexpectedly exits with a connection error code 2. End of file"),
         (OutOfMemoryError("Memory was 15 of 16 GB\nset RAY_memory"), "Memory was 15 of 16 GB"),
         (RayError(), "RayError"),

@@ -11,8 +11,8 @@ from pathlib import Path
 import psutil
 import pytest
 
-from adalayers.errors import BadInput
 from adalayers.tuning import scratch
+from tests.helpers.refusing import refused
 
 ROOT = Path(__file__).parents[4]
 DRIVER = """
@@ -101,5 +101,4 @@ def test_a_tmpdir_that_ray_cannot_use_is_not_used(name, tmp_path, temporary, mon
         assert folder.stat().st_mode & 0o777 == 0o700
     assert not [*tmp_path.iterdir(), *(temporary / name).iterdir()]
     monkeypatch.setattr(scratch, "_SHORT", tmp_path / "none")
-    with pytest.raises(BadInput, match="set TMPDIR to one whose path is of at most 14"):
-        scratch.scratch_folder().__enter__()
+    refused("set TMPDIR to one whose path is of at most 14", scratch.scratch_folder().__enter__)

@@ -34,9 +34,8 @@ def trial(number):
 
 
 def reports(scheduler, number, epoch, best, **more):
-    return scheduler.on_trial_result(
-        None, trial(number), {"epoch": epoch, "best": best, "last": False} | more
-    )
+    metrics = {"epoch": epoch, "best": best, "last": False} | more
+    return scheduler.on_trial_result(None, trial(number), metrics)
 
 
 def decision(scheduler, **last):

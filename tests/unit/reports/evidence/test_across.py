@@ -68,9 +68,8 @@ def test_backbones_on_the_same_data_are_compared_arm_by_arm():
     one, two = noisy(6, seed=1), noisy(6, dict.fromkeys(ARMS, -0.1), seed=2)
     found = across([case("one", one, data="same"), case("two", two, data="same")])
     scores = [claim for claim in found.claims if claim.what == SCORE]
-    assert [(claim.case, claim.reference, claim.arm, claim.verdict) for claim in scores] == [
-        ("two", "one", arm, WORSE if arm == "control" else None) for arm in ARMS
-    ]
+    told = [(claim.case, claim.reference, claim.arm, claim.verdict) for claim in scores]
+    assert told == [("two", "one", arm, WORSE if arm == "control" else None) for arm in ARMS]
     assert [claim.difference for claim in scores] == [pytest.approx((two[a] - one[a]).mean()) for a in ARMS]
     assert {claim.shown for claim in scores} == {WORSE}
 
@@ -134,9 +133,8 @@ def test_the_cover_writes_claims_in_the_order_in_which_cases_began_and_none_of_o
     for folders in ([cola, random], [random, cola], [cola], [cola, aside]):  # the last was set aside
         write_cover(tmp_path, folders)
         written.append(json.loads((tmp_path / "claims.json").read_text()))
-    assert {(claim["kind"], claim["what"]) for claim in written[0]} == {
-        ("across", what) for what in (MEAN, DIFFERENCE, SCORE)
-    }
+    kinds = {(claim["kind"], claim["what"]) for claim in written[0]}
+    assert kinds == {("across", what) for what in (MEAN, DIFFERENCE, SCORE)}
     assert {*written[0][0]} == {*FIELDS, "case", "reference", "cases", "what"}
     assert written[1:] == [written[0], [], []]
 

@@ -238,6 +238,23 @@ def test_a_failed_trial_beyond_the_last_analysis_withholds_nothing():
         assert (claim.withheld, claim.verdict == "better") == (withheld, not withheld)
 
 
+def test_what_had_failed_at_an_analysis_stays_withheld_there_when_it_has_run_again():
+    """Of seven pairs without the one that failed it would be better; of all eight it is not."""
+    scores = by_seed({"control": [0.4] * 8, "a": [0.42, 0.43] * 4})
+    scores["a"][3] = 0.1
+    (first,) = analysed(scores, 8)
+    first = replace(first, covered={**first.covered, "a": [1, 2, 4, 5, 6, 7, 8]})
+    assert found(PAIR, scores, [first])[0].verdict == "better"
+    first = replace(first, failed={"a": [3]})
+    assert (found(PAIR, scores, [first])[0].verdict, found(PAIR, scores, [first])[0].withheld) == (
+        "not enough evidence",
+        True,
+    )
+    (again,) = analysed(scores, 8, extension=True)
+    (claim,) = found(PAIR, scores, [first, replace(again, level=0.005)])
+    assert (claim.n, claim.verdict, claim.withheld) == (8, "not enough evidence", False)
+
+
 # Other measures
 
 

@@ -21,12 +21,8 @@ def test_independent_samples_have_welchs_error_and_the_fewest_degrees_of_freedom
 def test_holms_steps_by_hand():
     """Of four at 5%: 0.0125, 0.0167, 0.025, 0.05."""
     steps = holm({"a": 0.03, "b": 0.01, "c": 0.9, "d": 0.016}, 0.05)
-    assert {key: step.rejected for key, step in steps.items()} == {
-        "b": True,
-        "d": True,
-        "a": False,
-        "c": False,
-    }
+    rejected = {key: step.rejected for key, step in steps.items()}
+    assert rejected == {"b": True, "d": True, "a": False, "c": False}
     assert [step.level for step in steps.values()] == pytest.approx([0.05 / 4, 0.05 / 3, 0.025, 0.025])
     assert [step.adjusted for step in steps.values()] == pytest.approx([0.04, 0.048, 0.06, 0.9])
     # An adjusted p value is never less than that of the step before.

@@ -47,10 +47,8 @@ def test_scores_of_draws_are_those_that_trials_have_of_the_examples_drawn(kind):
     classes = () if kind == "regression" else options
     drawn = rng.integers(40, size=(5, 40))
     weights = np.stack([np.bincount(draw, minlength=40) for draw in drawn]).astype(np.float32)
-    wanted = [
-        KINDS[kind].rescored(Answers([labels[i] for i in draw], [said[i] for i in draw], classes))
-        for draw in drawn
-    ]
+    answers = [Answers([labels[i] for i in draw], [said[i] for i in draw], classes) for draw in drawn]
+    wanted = [KINDS[kind].rescored(each) for each in answers]
     for name in names:
         counts = collect(frame(labels, said), metric(name), classes)[2]
         found = metric(name).resampled(counts, weights)[0]

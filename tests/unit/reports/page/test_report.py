@@ -15,14 +15,14 @@ import pandas as pd
 import pytest
 
 from adalayers.comparisons import PlannedArm
-from adalayers.errors import BadInput
 from adalayers.results import files as results
 from adalayers.results.measures import write_references
 from adalayers.results.study_file import RequestRecord
 from reports import write_report
 from reports.__main__ import main
-from reports.evidence.claims import FIELDS
+from reports.evidence.claims import ENTROPY, FIELDS
 from reports.evidence.evidence import Evidence
+from reports.page.next_run import _minutes, changed
 from reports.page.scores import _grid
 from reports.publish import publish
 from reports.reading.load import load
@@ -30,7 +30,8 @@ from reports.render import with_article
 from studies import few_shot
 from tests.helpers.golden import GOLDEN, PAGES, written
 from tests.helpers.made_up import MadeUp
-from tests.helpers.pages import both_pages, page
+from tests.helpers.pages import both_pages, evidence_of, page
+from tests.helpers.refusing import refused
 from tests.helpers.studying import without_figures
 
 OTHER = "alpha=8 entropy_weight=0"
@@ -107,8 +108,7 @@ def test_half_a_character_ends_in_a_page_and_a_number_beyond_all_floats_is_named
     write_report(made.write(tmp_path))
     assert (tmp_path / "report.md").read_text().startswith("# ")
     made.study["environment"]["dataset"]["distribution"] = {"validation": {"yes": 10**400, "no": 3}}
-    with pytest.raises(BadInput, match=r"study\.json.*401 digits"):
-        write_report(made.write(tmp_path))
+    refused(r"study\.json.*401 digits", write_report, made.write(tmp_path))
 
 
 PROGRAM = """import runpy, socket, sys
@@ -219,7 +219,8 @@ def test_what_the_page_does_not_read_goes(tmp_path):
         (tmp_path / name).touch()
     (tmp_path / "report.md").write_text("# A study\n")
     records = {"dataset": {"path": "/home/someone/cola"}, "backbone": {"path": "/home/cola", "id": "minilm"}}
-    (tmp_path / "study.json").write_text(json.dumps({"environment": records, "runs": {}}))
+    document = {"environment": records, "runs": {}, "request": {"metric": "f1"}}
+    (tmp_path / "study.json").write_text(json.dumps(document))
     rows = {"trial_id": "t", "split": ["val", "test", "test"], "score": [0.5, 0.7, 0.98765]}
     answers = {"label": [["O"], ["O", "X"], ["X"]], "prediction": [["O"], ["O", "X"], ["O"]]}
     pd.DataFrame({**rows, **answers}).to_parquet(predictions)
@@ -235,6 +236,34 @@ def test_what_the_page_does_not_read_goes(tmp_path):
     assert kept["split"].tolist() == ["test", "test"]
     assert kept["score"].fillna(0).tolist() == [0, 0.99]
     assert len(pd.read_parquet(history)) == 2
+    # A score of ranks follows from all scores; where there is no test split, validation is compared.
+    document["request"]["metric"] = "auroc"
+    (tmp_path / "study.json").write_text(json.dumps(document))
+    pd.DataFrame({**rows, **answers}).assign(split="val").to_parquet(predictions)
+    publish(tmp_path)
+    assert pd.read_parquet(predictions)["score"].tolist() == rows["score"]
+
+
+def test_the_next_run_trains_longer_or_the_arms_of_what_is_open():
+    command = "python studies/capacity.py --set k=8 epochs=6 --label a"
+    assert changed(command, epochs="24", label="longer") == (
+        "python studies/capacity.py --set k=8 --epochs 24 --label a-longer"
+    )
+    assert changed("x --set epochs=6 --seeds 6", epochs="24") == "x --seeds 6 --epochs 24"
+    rows = pd.DataFrame({"trial_id": ["t1", "t2"], "arm": ["a", "b"], "seconds": [60.0, 600.0]})
+    rows = rows.assign(stage="confirm", status="completed", seed=1)
+    evidence = SimpleNamespace(trials=rows)
+    assert [_minutes(evidence, 3, arms=arms) for arms in (None, {"a"})] == [22.0, 2.0]
+
+
+def test_entropies_are_of_mixes_of_the_same_hidden_states(tmp_path):
+    made = MadeUp(**SMALL)
+    assert evidence_of(made, tmp_path / "alike").grid["entropy"].notna().all()
+    made.study["request"]["arms"][1]["config"]["hidden_states"] = "upper-half"
+    other = evidence_of(made, tmp_path / "others")
+    assert other.grid["entropy"].isna().all()
+    of_cells = [claim for claim in other.contrasts if claim.metric == ENTROPY]
+    assert not any(made.study["request"]["arms"][1]["name"] in claim.arms for claim in of_cells)
 
 
 @pytest.mark.parametrize(

@@ -126,8 +126,7 @@ def test_methods_that_change_the_base_model_are_marked_and_the_front_is_numbered
 
 
 def test_a_front_takes_costs_within_a_hundredth_for_equal():
-    table = pd.DataFrame(
-        {"arm": [*"abcde"], "cost": [1.0, 1.009, 1.5, 2.0, 2.1], "score": [0.5, 0.6, 0.55, 0.6, 0.7]}
-    )
+    columns = {"cost": [1.0, 1.009, 1.5, 2.0, 2.1], "score": [0.5, 0.6, 0.55, 0.6, 0.7]}
+    table = pd.DataFrame({"arm": [*"abcde"], **columns})
     assert costs.front(table, "cost") == ["b", "e"]
     assert costs.front(table.assign(cost=[1.0, 1.02, 1.5, 2.0, None]), "cost") == ["a", "b"]

@@ -9,7 +9,7 @@ from torch.nn.functional import gelu
 
 from adalayers.backbones.backbone import Backbone
 from adalayers.backbones.families import FAMILIES, Family, LayerParts, layer_parts
-from adalayers.config import AdapterConfig
+from adalayers.config import AdapterConfig, trial_config
 from adalayers.errors import BadInput
 from adalayers.fusion.layer_mix import LayerMixConfig
 from adalayers.fusion.variability import VariabilityConfig
@@ -17,6 +17,7 @@ from adalayers.models.trainable_base.adapters import START, Adapter, Adapters
 from adalayers.models.trainable_base.model import TrainableBaseModel
 from adalayers.states import Stream
 from tests.helpers.made_tokens import shape_of
+from tests.helpers.refusing import refused
 from tests.helpers.states import made_shape
 
 
@@ -122,4 +123,7 @@ def test_other_families_are_refused_with_those_known_before_anything_runs():
     shape = made_shape(family="funnel")
     with pytest.raises(BadInput, match=r"adapters in the layers of a 'funnel' model.*bart, bert, camembert"):
         LayerMixConfig(base_model="adapters").check(shape)
+    refused("adapters in the layers", trial_config(fusion="late-fusion", base_model="adapters").check, shape)
     LayerMixConfig(base_model="fine-tuned").check(shape)
+    with pytest.raises(BadInput, match="wanted base_model to be frozen where all layers are one"):
+        LayerMixConfig(base_model="fine-tuned").check(made_shape(family="albert"))

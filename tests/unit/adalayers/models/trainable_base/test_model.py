@@ -4,12 +4,12 @@ import pytest
 import torch
 
 from adalayers.config import trial_config
-from adalayers.errors import BadInput
 from adalayers.models.trainable_base.base import Base
 from adalayers.models.trainable_base.model import TrainableBaseModel
 from adalayers.states import State
 from adalayers.study import Variant
 from tests.helpers.made_tokens import made_tokens, shape_of
+from tests.helpers.refusing import refused
 from tests.helpers.states import encoder
 from tests.helpers.tiny import FAMILIES
 
@@ -118,8 +118,7 @@ TOO_HIGH = {"mix": "single", "layer": 2, "base_layers": "as-many-top"}
     [("adapters", TOO_HIGH, 2), ("fine-tuned", TOO_HIGH, 2), ("adapters", EMBEDDINGS, 0)],
 )
 def test_layers_that_do_not_exist_are_refused(way, changes, deepest, backbone_of):
-    with pytest.raises(BadInput, match=f"leaves none of the {deepest} that this fusion reads"):
-        made(backbone_of(), base_model=way, **changes)
+    refused(f"leaves none of the {deepest} that this fusion", made, backbone_of(), base_model=way, **changes)
     embeddings = made(backbone_of(), base_model="fine-tuned", **EMBEDDINGS)
     assert trained_layers(embeddings) == ([], True)
 
@@ -170,10 +169,7 @@ def test_variants_of_a_fine_tuned_model_are_the_fusions(backbone_of):
 
 def frozen_states(backbone, ids, lengths):
     """Return {state: [tokens, K]}, each sequence run alone."""
-    runs = [
-        backbone(sequence.unsqueeze(0), torch.ones(1, len(sequence), dtype=torch.long))
-        for sequence in ids.split(lengths)
-    ]
+    runs = [backbone(own[None], torch.ones(1, len(own), dtype=torch.long)) for own in ids.split(lengths)]
     return {state: torch.cat([run[state][0] for run in runs]) for state in runs[0]}
 
 
