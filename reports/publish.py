@@ -40,13 +40,13 @@ def publish(folder: Path) -> None:
         _keep_evaluations(folder / HISTORY)
     if (folder / STUDY).exists():
         document = json.loads((folder / STUDY).read_text(encoding="utf-8"))
+        selects = metric(document["request"]["metric"])
         for record in (document["environment"]["dataset"], document["environment"]["backbone"]):
             record["path"] = Path(record.get("path", "")).name  # of no use on another machine
         document["runs"]["published"] = True
         (folder / STUDY).write_text(json.dumps(document, indent=1) + "\n", encoding="utf-8")
         if (folder / PREDICTIONS).exists():
-            ranked = isinstance(metric(document["request"]["metric"]), RankMetric)
-            _keep_compared_split(folder, scores=ranked)
+            _keep_compared_split(folder, scores=isinstance(selects, RankMetric))
     for figure in (folder / FIGURES).glob("*"):
         if f"({FIGURES}/{figure.name})" not in page:
             figure.unlink()

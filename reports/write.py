@@ -27,7 +27,7 @@ from reports.section import DETAILS, FIGURES
 CONTRASTS = "contrasts.json"
 DPI = 110
 ASIDE = re.compile(r"\.\d{8}-\d{6}$")
-"""How `--fresh` renames the study it sets aside, of which nothing is claimed across cases: by the time."""
+"""How `--fresh` renames the study it sets aside, which no page over cases shows: by the time."""
 DECIMALS = re.compile(rb"(\d\.\d\d)\d+")
 """Of a coordinate in an SVG, in points: two decimals are more than anyone sees."""
 
@@ -66,7 +66,7 @@ def write_cover(
     cases, problems = _cases(folders, built)
     study = cases[0].study if cases else None
     title = study.request.title or study.study if study else root.name
-    result = across(case for case in cases if not ASIDE.search(case.name))
+    result = across(cases)
     page = cover(title, cases, result, problems)
     for name, figure in page.figures.items():
         _write_figure(root, name, figure)
@@ -79,8 +79,9 @@ def _cases(folders: Iterable[Folder | str | Path], built: Iterable[Evidence]) ->
     """Return what a cover shows, and why folders are not on it."""
     by_uri = {evidence.loaded.folder.uri: evidence for evidence in built}
     cases, problems = [], []
-    for folder in folders:
-        directory = _folder(folder)
+    for directory in map(_folder, folders):
+        if ASIDE.search(directory.name):
+            continue
         try:
             evidence = by_uri.get(directory.uri) or Evidence(load(directory))
             cases.append(Case(directory.name, evidence))

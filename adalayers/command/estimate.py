@@ -82,8 +82,8 @@ def describe(case: Case, flags: Flags) -> str:
     # Arms are confirmed seed by seed: those that are left cost what all of them do, on average.
     seconds = sum(n * each[config] for config, n in planned)
     seconds += sum(n * last[config] for config, n in confirmed)
-    trials = left * seconds / max(1, total)
     longest = max(each[config] + last[config] for config in configs)
+    trials = max(left * seconds / max(1, total) / concurrency, longest if left else 0.0)
     copies = max(COPIES[config.base_model] for config in configs)
     base = (weight_bytes(source) if live else 0) + (copies * weight_bytes(source, "float32") if copies else 0)
     memory = concurrency * (WORKER_BYTES + base)
@@ -115,7 +115,7 @@ def describe(case: Case, flags: Flags) -> str:
         "features": f"{mode}: {why}; of each text {source.pooling or 'every token'}",
         "memory": f"about {memory / 1e9:.1f} GB for {concurrency} trials at a time; hidden states are shared",
         "time": f"{states}; a trial at most {duration(longest)}; {left} trials left, each with all its "
-        f"epochs: in all at most about {duration(FIXED_SECONDS + passes + trials / concurrency)}, as busy as this "
+        f"epochs: in all at most about {duration(FIXED_SECONDS + passes + trials)}, as busy as this "
         "machine is now",
     }
     title = f"{source.name} ({source.layers} layers of width {source.width}) on {task.name}"

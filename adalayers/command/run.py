@@ -17,8 +17,7 @@ from adalayers.data.feature_choice import feature_choice
 from adalayers.data.trial_data import TrialData
 from adalayers.features.features import Mode
 from adalayers.installed import own_module
-from adalayers.results.files import REPORT
-from adalayers.results.frames import find_studies
+from adalayers.results.files import STUDY
 from adalayers.results.measures import write_shared
 from adalayers.storage.folder import Folder
 from adalayers.study import Study
@@ -68,9 +67,10 @@ def run(study: Study, flags: Flags, cases: list[Case]) -> Ended:
         counted = ", ".join(f"{n} {status}" for status, n in statuses.items()) or "no trials"
         logger.info(f"{case.folder.name} {ran.state}: {counted}")
         show(report)
-    root = Folder(flags.output).child(study.name)
-    if len(cases) > 1 or root.exists(REPORT):
-        show(reports.write_cover(root, find_studies(root)))
+    if len(cases) > 1:
+        root = Folder(flags.output).child(study.name)
+        below = [root.child(name) for name in root.names()]
+        show(reports.write_cover(root, [folder for folder in below if folder.exists(STUDY)]))
     if any(ran.state == "interrupted" for ran in running):
         return "interrupted"
     if why := why_most_failed([row for ran in running for row in ran.record.rows.values()]):

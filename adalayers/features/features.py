@@ -259,7 +259,9 @@ def usable_folder(root: Path, source: BackboneSource, encoded: Encoded, precisio
         return own
     whole = source.with_all_states
     full = store_folder(root, whole, encoded, precision)
-    return full if {*source.chosen} <= {*whole.states} and store.is_complete(full) else own
+    # One of all states has the precision of those that need most.
+    fits = {*source.chosen} <= {*whole.states} and store.checked(full)[0].get("stored_as") == precision
+    return full if fits else own
 
 
 def stored(
@@ -298,8 +300,7 @@ def stored(
         with contextlib.suppress(BadInput):  # damaged, or being removed: then one of its own is computed
             features = StoredFeatures(usable)  # held while it is checked
             damaged = store.damage(usable, store_key(source.with_all_states, encoded, precision))
-            # One of all states has the precision of those that need most.
-            if features.precision == precision and not damaged:
+            if not damaged:
                 store.touch(usable)
                 return features
     try:

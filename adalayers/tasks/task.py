@@ -11,6 +11,7 @@ import hashlib
 import itertools
 import json
 import math
+import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
@@ -277,17 +278,19 @@ def _whole_groups(
     from sklearn.model_selection import StratifiedGroupKFold
 
     needed, there = max(2, round(1 / min(share, 1 - share))), len(np.unique(groups))
-    of_class = np.array([len(groups)]) if strata is None else np.unique(strata, return_counts=True)[1]
-    if min(there, of_class.max()) < needed:
+    of_class = len(groups) if strata is None else int(np.bincount(strata).max())
+    if min(there, of_class) < needed:
         raise BadInput(
             f"wanted at least {needed} groups in train of {where}, and as many examples of its largest class, to set "
-            f"{share:.0%} of it aside as validation, got {there} and {of_class.max()}; bring a validation split, or "
+            f"{share:.0%} of it aside as validation, got {there} and {of_class}; bring a validation split, or "
             "name another --group-column"
         )
-    part = Fraction(share).limit_denominator(max(needed, min(100, there, int(of_class.min()))))
+    part = Fraction(share).limit_denominator(min(100, there, of_class))
     ordered = StratifiedGroupKFold(part.denominator, shuffle=True, random_state=VALIDATION_SEED)
     of_one = np.zeros(len(groups), dtype=int)
-    folds = [fold for _, fold in ordered.split(of_one, of_one if strata is None else strata, groups)]
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # of classes rarer than folds
+        folds = [fold for _, fold in ordered.split(of_one, of_one if strata is None else strata, groups)]
     # A group that is larger than a fold is one by itself: those of the wanted size are taken.
     folds.sort(key=lambda fold: abs(len(fold) * part.denominator - len(groups)))
     validation = np.concatenate(folds[: part.numerator])

@@ -181,6 +181,7 @@ def contrasts(
     or a smallest effect of interest. No study stops by them, so they are of the last analysis.
     """
     entropies, learned = tables.values(trials, "mix/entropy"), {*tables.learning_arms(trials, request)}
+    last = [replace(analysis, failed={}) for analysis in analyses[-1:]]  # no verdict that a failure withholds
     reads = {arm.name: arm.reads for arm in request.arms}
     named = [Claim(**vars(planned), metric="", split="val") for planned in request.comparisons]
     of_mixes = [
@@ -189,8 +190,8 @@ def contrasts(
         if claim.arms <= learned and len({reads.get(arm) for arm in claim.arms}) == 1
     ]
     found = [
-        *Family(lambda _: entropies).claims(of_mixes, analyses[-1:], error),
-        *Family(best.steps).claims([replace(claim, metric=SPEED) for claim in named], analyses[-1:], error),
+        *Family(lambda _: entropies).claims(of_mixes, last, error),
+        *Family(best.steps).claims([replace(claim, metric=SPEED) for claim in named], last, error),
     ]
     words = {BETTER: HIGHER, WORSE: LOWER}
     return [replace(claim, verdict=words.get(claim.verdict or "", claim.verdict)) for claim in found]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from statistics import fmean
 from typing import Any
@@ -23,6 +24,7 @@ from reports.render import render
 from reports.section import Page, summary
 from reports.words import short
 
+LAST = " (last)"
 MIN_CASES = 5
 """Fewest cases of a rank correlation: four in a perfect order still have a p value of 0.08."""
 TITLES = {
@@ -45,9 +47,7 @@ def cover(title: str, cases: Sequence[Case], result: Across, problems: Sequence[
     for case in cases:
         for arm in case.evidence.arms["arm"]:
             name = names.arm(arm, case.request)
-            arms[arm] = min(
-                arms.get(arm, name), name, key=len
-            )  # a layer is the last of some base models alone
+            arms[arm] = _of_both(arms.get(arm, name), name)
     found = {case.name: finding(case.evidence) for case in cases}
     rows = {case.name: [case.evidence.row_of(arm) for arm in arms] for case in cases}
     scores = {name: [summary(row) if row and row["n"] else "" for row in own] for name, own in rows.items()}
@@ -91,12 +91,19 @@ def _told(result: Across) -> Iterator[Mapping[str, Any]]:
         if claim.what == SCORE:
             name = names.arm(claim.arm, by_name[claim.case].request)
         else:
-            name = min((names.compared(claim, by_name[case].request) for case in claim.cases), key=len)
+            name = functools.reduce(
+                _of_both, (names.compared(claim, by_name[case].request) for case in claim.cases)
+            )
             than = names.arm(claim.control, request) if claim.control == request.control else ""
         metric, words = short(claim.metric), names.VERDICTS[claim.told]
         about = {"cases": claim.cases, "claim": claim, "metric": metric, "words": words, "than": than}
         about["ends"] = (min(each), max(each)) if each else None
         yield {"kind": f"{TITLES[claim.what]} ({metric})", "name": name, **about}
+
+
+def _of_both(name: str, other: str) -> str:
+    """Return what an arm is called in two cases: of a layer that is the last of one base model alone, its number."""
+    return name if name == other else max(name.replace(LAST, ""), other.replace(LAST, ""), key=len)
 
 
 def _in_case(claim: AcrossClaim, case: Case) -> float:

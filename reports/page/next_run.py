@@ -160,7 +160,7 @@ def changed(command: str, *switches: str, **values: str) -> str:
         flags.add_argument(flag, action="store_true")
     before, others = flags.parse_known_args(words)
     if "epochs" in values:
-        others = [word for word in others if not word.startswith("epochs=")]
+        others = [word for word in others if not word.startswith(("epochs=", "--set=epochs="))]
         ends = (*others[1:], "--")
         others = [
             word for word, after in zip(others, ends, strict=True) if word != "--set" or after[:2] != "--"

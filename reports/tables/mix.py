@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 
 import pandas as pd
@@ -13,6 +14,7 @@ from reports.tables.factor import FROZEN
 from reports.words import layer_name
 
 WEIGHT = "mix/weight_"
+_OF_STATE = re.compile(WEIGHT + r"([a-z]+_)?\d+")
 ENCODER = "encoder"
 """The stream of columns that name none."""
 PROFILE_COLUMNS = ["state", "layer", "depth", "mean", "low", "high", "n"]
@@ -52,7 +54,7 @@ def mix_milestones(mix: pd.DataFrame) -> pd.DataFrame:
 
 def weight_columns(history: pd.DataFrame) -> list[str]:
     """Return the columns of mix weights, in the order of the layers, the encoder's first."""
-    columns = [name for name in history.columns if name.startswith(WEIGHT) and name[-2:].isdecimal()]
+    columns = [name for name in history.columns if _OF_STATE.fullmatch(name)]
     return sorted(columns, key=lambda column: (state(column)[0] != ENCODER, state(column)))
 
 
@@ -105,7 +107,7 @@ def profile(
     state:    the number of the hidden state in its stream; depth: its place among the stream's layers,
               0 = embeddings, 1 = the last layer
     mean:     over n seeds, of the weight times the number of states mixed: 1 is the uniform mix
-    low, high: its t interval. Empty where the depth of a hidden state cannot be told.
+    low, high: its t interval
     """
     rows = confirmed(trials)
     weights = at_best(rows[rows["arm"] == arm], history)

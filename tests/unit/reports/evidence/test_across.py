@@ -13,6 +13,7 @@ from adalayers.results.interim_analyses import PLANNED
 from reports.evidence.across import ALL, DIFFERENCE, MEAN, SCORE, Case, across
 from reports.evidence.claims import FIELDS
 from reports.evidence.holm import BETTER, OPEN, SAME, WORSE
+from reports.page.cover import _of_both
 from reports.write import write_cover
 from tests.helpers.made_scores import analysed, by_seed, request, trials
 from tests.helpers.made_up import MadeUp
@@ -137,6 +138,13 @@ def test_the_cover_writes_claims_in_the_order_in_which_cases_began_and_none_of_o
     assert kinds == {("across", what) for what in (MEAN, DIFFERENCE, SCORE)}
     assert {*written[0][0]} == {*FIELDS, "case", "reference", "cases", "what"}
     assert written[1:] == [written[0], [], []]
+    assert "20260501" not in (tmp_path / "report.md").read_text()
+
+
+def test_a_layer_that_is_the_last_of_one_base_model_alone_is_not_called_so_over_both():
+    assert _of_both("layer 6 (last)", "layer 6") == _of_both("layer 6", "layer 6 (last)") == "layer 6"
+    assert _of_both("α = 8", "α = 8, λ = 0.01") == "α = 8, λ = 0.01"
+    assert _of_both("layer 6 (last)", "layer 6 (last)") == "layer 6 (last)"
 
 
 def test_a_cover_is_written_before_an_arm_has_any_score(tmp_path):
