@@ -497,7 +497,7 @@ def base_config(space: Space, fixed: Mapping[str, Any], epochs: int) -> TrialCon
         config = with_overrides(
             trial_config(), {name: value for name, value in values.items() if name not in choices}
         )
-        for name in filter(values.__contains__, choices):
+        for name in [name for name in choices if name in values]:
             with contextlib.suppress(BadInput):  # of no meaning but in those arms, which have it from --set
                 config = with_overrides(config, {name: values[name]})
         return config

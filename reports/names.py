@@ -17,6 +17,9 @@ OF_MIX = {"learned": "learned mix", "uniform": "equal weights", "last": "last la
 """`mix` of an arm's configuration -> what an arm is called that is named after it."""
 NAMES_OF_MIX = {"mix": "learned", "learned": "learned", "uniform": "uniform", "last": "last"}
 """Word of an arm's name -> the `mix` that it has then."""
+LAST = " (last)"
+"""Behind the name of a layer that is the base model's last."""
+
 LONGEST = 300
 """Characters beyond which what an arm or a level is called is cut."""
 WORDS = {
@@ -70,7 +73,7 @@ def _levels(factor: str, request: RequestRecord) -> int:
 
 
 def _layer(value: str, own: PlannedArm) -> str:
-    return f"layer {value}" + (" (last)" if own.config.get("mix") == "last" else "")
+    return f"layer {value}" + (LAST if own.config.get("mix") == "last" else "")
 
 
 def _word(token: str, own: PlannedArm) -> str:

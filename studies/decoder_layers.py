@@ -63,7 +63,7 @@ def arms(setting: Setting) -> tuple[list[Arm], list[str]]:
     The first token of an encoder stands for its text in models pretrained so. That of a causal stream has seen nothing
     but itself: what it scores is a floor, not a rival. Each is compared with the whole mix of its stream.
     """
-    from search_spaces.decoder_layers import DEPTHS
+    from search_spaces.decoder_layers import DEPTHS, POSITIONS
 
     names, (how, levels) = streams(setting), reading(setting)
     several = len(setting.shape.streams) > 1
@@ -78,11 +78,9 @@ def arms(setting: Setting) -> tuple[list[Arm], list[str]]:
     for stream in names:
         if stream != "both":
             own, words = selecting(stream), f"{stream}'s last layer"
-            # As a stream is read in the field: of a decoder a word's last token, which alone has seen it all.
-            read = {
-                **own,
-                how: levels[-1] if stream == DECODER and how == "word_position" and several else levels[0],
-            }
+            # As in the field: of a decoder's words the last token, which alone has seen all of one.
+            of_words = stream == DECODER and how == "word_position" and POSITIONS[-1] in levels
+            read = {**own, how: POSITIONS[-1] if of_words else levels[0]}
             whole = {**read, "hidden_states": setting.levels("hidden_states", DEPTHS)[0]}
             mix = tuple(arm.name for arm in core if arm.overrides == whole)
             token = {**own, "read_out": "first-token"}

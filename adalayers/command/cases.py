@@ -124,7 +124,8 @@ def _case(
     fixed = dict(flags.study.set)
     if base.train_examples is not None and base.train_examples >= pool:
         base = dataclasses.replace(base, train_examples=None)  # it is all of them
-        fixed |= {"train_examples": pool} if "train_examples" in fixed else {}
+        if "train_examples" in fixed:
+            fixed["train_examples"] = pool
     setting = Setting(
         dataset=known_as(task.name, task.source),
         shape=prepared.shape,

@@ -131,7 +131,7 @@ def _ended(folder: Folder) -> set[str]:
 
 
 def _is_complete(study: StudyFile, request: StudyRequest) -> bool:
-    """Return whether a study has finished with what is asked for now."""
+    """Return whether a study has finished with what is requested now."""
     sizes = ((each.trials, each.seeds, each.until_decided) for each in (study.request, request))
     return study.runs.state == "finished" and len({*sizes}) == 1
 

@@ -299,8 +299,7 @@ def stored(
     if usable != folder:
         with contextlib.suppress(BadInput):  # damaged, or being removed: then one of its own is computed
             features = StoredFeatures(usable)  # held while it is checked
-            damaged = store.damage(usable, store_key(source.with_all_states, encoded, precision))
-            if not damaged:
+            if not store.damage(usable, store_key(source.with_all_states, encoded, precision)):
                 store.touch(usable)
                 return features
     try:

@@ -249,9 +249,8 @@ class LayerMixes:
         self._log_weights = self.log_weights(parameters)
         weights, live = self._log_weights.exp().T, self._read
         if max(self._cutoffs) >= 0 and not ragged.on_gpu(weights.device):  # there it would be waited for
-            live = [
-                i for i, own in enumerate(weights.tolist()) if any(own)
-            ]  # NaN, of a loss that diverged, too
+            # NaN, of a loss that diverged, is read too.
+            live = [i for i, own in enumerate(weights.tolist()) if any(own)]
         read = iter(batches.states([self.states[i] for i in live]))
         activated = ACTIVATIONS.activated(len(live), read, weights.dtype)
         activated = activated.unflatten(1, (len(batches.members), -1))

@@ -133,11 +133,6 @@ class BackboneRecord(BackboneId):
 class DatasetRecord(Reading, DatasetId):
     """The data of a study; what is by split has the keys train, validation, test (baseline: val, test).
 
-    path:      where it was read: a folder, or an id on the hub
-    roles:     the source split of each split, in words
-    unused:    source splits, and files in the folder, that are not used, each with why: "test (no labels)"
-    columns:   of the texts, then of the labels; none where there are no columns
-    notes:     what a reader may not expect of how the data was read: "test.tsv: quotes are text"
     kind:      the kind of task, by name; task: in words
     labels:    names of the classes; none where labels are numbers
     metric:    the dataset's own selection metric

@@ -269,7 +269,8 @@ class Evidence:
         """The cells of the core with their levels, mean scores, and the entropy of their mix where they have one, all
         of the same hidden states.
         """
-        alike = len({arm.reads for arm in self.request.arms if arm.name in {*self.core["arm"]}}) == 1
+        cells = {*self.core["arm"]}
+        alike = len({arm.reads for arm in self.request.arms if arm.name in cells}) == 1
         entropy = self.mix_by_arm.set_index("arm")["entropy_mean"]
         return self.core.assign(entropy=self.core["arm"].map(entropy) if alike else math.nan)
 

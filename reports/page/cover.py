@@ -24,7 +24,6 @@ from reports.render import render
 from reports.section import Page, summary
 from reports.words import short
 
-LAST = " (last)"
 MIN_CASES = 5
 """Fewest cases of a rank correlation: four in a perfect order still have a p value of 0.08."""
 TITLES = {
@@ -103,7 +102,9 @@ def _told(result: Across) -> Iterator[Mapping[str, Any]]:
 
 def _of_both(name: str, other: str) -> str:
     """Return what an arm is called in two cases: of a layer that is the last of one base model alone, its number."""
-    return name if name == other else max(name.replace(LAST, ""), other.replace(LAST, ""), key=len)
+    return (
+        name if name == other else max(name.replace(names.LAST, ""), other.replace(names.LAST, ""), key=len)
+    )
 
 
 def _in_case(claim: AcrossClaim, case: Case) -> float:

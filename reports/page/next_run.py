@@ -158,13 +158,11 @@ def changed(command: str, *switches: str, **values: str) -> str:
         flags.add_argument(f"--{flag}", nargs="?")
     for flag in switches:
         flags.add_argument(flag, action="store_true")
-    before, others = flags.parse_known_args(words)
     if "epochs" in values:
-        others = [word for word in others if not word.startswith(("epochs=", "--set=epochs="))]
-        ends = (*others[1:], "--")
-        others = [
-            word for word, after in zip(others, ends, strict=True) if word != "--set" or after[:2] != "--"
-        ]
+        flags.add_argument("--set", nargs="+", action="extend")
+    before, others = flags.parse_known_args(words)
+    if kept := [setting for setting in vars(before).get("set") or () if not setting.startswith("epochs=")]:
+        others += ["--set", *kept]
     if "label" in values and before.label:
         values["label"] = f"{before.label}-{values['label']}"
     return shlex.join(

@@ -3,9 +3,11 @@
 Completed trials of the search alone: a stopped trial's score is no score.
 """
 
+from __future__ import annotations
+
 import warnings
 from collections.abc import Iterable, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
@@ -15,6 +17,9 @@ from adalayers.results.study_file import RequestRecord
 from reports.reading.frames import numbers, records
 from reports.reading.space import Domain, as_choice
 from reports.tables.arms import best_first
+
+if TYPE_CHECKING:
+    from optuna import Study
 
 RESAMPLES = 50
 SEED = 0
@@ -52,11 +57,9 @@ def importances(points: pd.DataFrame, space: Sequence[Domain]) -> pd.DataFrame:
     if len(done) < IMPORTANCES_FROM or len(space) < 2 or done["score"].nunique() < 2:
         return pd.DataFrame(columns=IMPORTANCE_COLUMNS)
     # Optuna costs two seconds to import: only where there is something to evaluate.
-    import optuna
     from optuna.importance import PedAnovaImportanceEvaluator, get_param_importances
 
-    optuna.logging.set_verbosity(optuna.logging.WARNING)  # it has a line on every new study
-    study, rng = optuna.create_study(direction="maximize"), np.random.default_rng(SEED)
+    study, rng = _new_study(), np.random.default_rng(SEED)
     study.add_trials(_trials(done, space))
     trials = study.get_trials(deepcopy=False)
     evaluator = PedAnovaImportanceEvaluator(target_quantile=target_share(len(trials)))
@@ -99,3 +102,14 @@ def _trials(done: pd.DataFrame, space: Sequence[Domain]) -> list[Any]:
             kinds[domain.name] = distributions.FloatDistribution(float(low), float(high), log=domain.log)
     rows = zip(records(done[[*kinds]]), done["score"], strict=True)
     return [create_trial(params=row, distributions=kinds, value=float(score)) for row, score in rows]
+
+
+def _new_study() -> Study:
+    """Return an empty study, without Optuna's line on it."""
+    import optuna
+
+    before = optuna.logging.get_verbosity()
+    optuna.logging.set_verbosity(optuna.logging.WARNING)
+    study = optuna.create_study(direction="maximize")
+    optuna.logging.set_verbosity(before)
+    return study

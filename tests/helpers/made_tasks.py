@@ -57,10 +57,12 @@ def made_task(folder: Path, backbone: str, dataset: str, config: TrialConfig | N
     sizes = {"layers": source.layers, "layer_parameters": 1000}
     base = records.BackboneRecord(name=source.name, id=source.id, **sizes)
     read = records.DatasetRecord(name=task.name, source=task.source, **known)
-    on = records.EnvironmentRecord(backbone=base, dataset=read)
+    environment = records.EnvironmentRecord(backbone=base, dataset=read)
     arms = (PlannedArm("alpha=1", "core"),)
-    asked = records.RequestRecord(question="How much?", metric=data.metric, arms=arms, control="alpha=1")
+    request = records.RequestRecord(question="How much?", metric=data.metric, arms=arms, control="alpha=1")
     runs = records.RunsRecord(state="finished")
     of = {"study": "alpha_lambda", "name": folder.name}
-    results.write_json(STUDY, records.StudyFile(**of, request=asked, environment=on, runs=runs).as_json())
+    results.write_json(
+        STUDY, records.StudyFile(**of, request=request, environment=environment, runs=runs).as_json()
+    )
     return Made(folder / BEST, list(task.splits["test"].inputs), outcome)

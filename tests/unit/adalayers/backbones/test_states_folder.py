@@ -29,7 +29,7 @@ CPU = torch.device("cpu")
 
 
 @pytest.fixture(scope="module")
-def asked(world):
+def wanted(world):
     return DataRequest(str(world["backbone"]), str(world["dataset"]))
 
 
@@ -52,9 +52,9 @@ def copy(folder, tmp_path):
     return shutil.copytree(folder, tmp_path / "given")
 
 
-def test_the_states_are_the_backbones_and_a_study_scores_alike_however_it_reads_them(asked, folder, tmp_path):
-    own = prepare(asked)
-    given = prepare(dataclasses.replace(asked, backbone=f"states:{folder}", train_examples=80))
+def test_the_states_are_the_backbones_and_a_study_scores_alike_over_both(wanted, folder, tmp_path):
+    own = prepare(wanted)
+    given = prepare(dataclasses.replace(wanted, backbone=f"states:{folder}", train_examples=80))
     whole = prepare(dataclasses.replace(given.request, train_examples=None))
     examples = np.array([3, 0, 55])
     for role in ("train", "validation", "test"):
@@ -153,9 +153,9 @@ def test_words_want_a_row_each(tmp_path):
     refused("a row for each of the", prepare, DataRequest(f"states:{tmp_path}", "entities-demo"))
 
 
-def test_what_needs_a_base_model_is_refused(folder, asked, tmp_path):
+def test_what_needs_a_base_model_is_refused(folder, wanted, tmp_path):
     refused("base model after random:", sources.canonical, f"random:states:{folder}")
-    given = dataclasses.replace(asked, backbone=f"states:{folder}")
+    given = dataclasses.replace(wanted, backbone=f"states:{folder}")
     refused("bfloat16", prepare, dataclasses.replace(given, backbone_dtype="bfloat16"))
     prepared = prepare(given)
     said = "base_model to be frozen where hidden states were computed elsewhere"

@@ -83,21 +83,21 @@ def test_every_backbone_meets_every_dataset_and_every_label_column(study, argv, 
 def test_smoke_is_small_where_the_user_says_nothing():
     flags = parse(STUDY, ["--smoke", "--trials", "7"])
     (request,) = flags.requests
-    asked = flags.study
-    assert (asked.trials, asked.seeds, asked.epochs) == (7, SMOKE["seeds"], SMOKE["epochs"])
+    of_study = flags.study
+    assert (of_study.trials, of_study.seeds, of_study.epochs) == (7, SMOKE["seeds"], SMOKE["epochs"])
     assert (request.train_examples, request.max_length) == (SMOKE["train_examples"], SMOKE["max_length"])
     assert 0 < request.test_examples <= request.eval_examples <= SMOKE["eval_examples"]
     assert flags.label == "smoke"
     assert parse(STUDY, ["--smoke", "--label", "mine"]).label == "mine"
     small = Defaults(sizes={"trials": 0, "epochs": 9}, smoke={"seeds": 1})
-    asked = parse(replace(STUDY, defaults=small), ["--smoke", "--set", "epochs=3"]).study
-    assert (asked.trials, asked.seeds, asked.epochs) == (0, 1, 3)
+    request = parse(replace(STUDY, defaults=small), ["--smoke", "--set", "epochs=3"]).study
+    assert (request.trials, request.seeds, request.epochs) == (0, 1, 3)
 
 
 def test_hyperparameters_are_typed_epochs_set_or_flagged_and_rates_in_order():
     typed = "--set k=128 --set positions=true --rates 1e-2 1e-3 1e-3"
-    asked = parse(STUDY, typed.split()).study
-    assert (asked.set, asked.rates) == ({"k": 128, "positions": True}, (1e-3, 1e-2))
+    request = parse(STUDY, typed.split()).study
+    assert (request.set, request.rates) == ({"k": 128, "positions": True}, (1e-3, 1e-2))
     for typed in ("--set epochs=3", "--set epochs=3 --epochs 3", "--epochs 3"):
         assert parse(STUDY, typed.split()).study.epochs == 3
 

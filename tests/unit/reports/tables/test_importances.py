@@ -36,8 +36,8 @@ def test_the_space_of_a_study_is_read_as_it_is_written_scientific_first():
     space = {"rate": ranged(0.5, 1024, log=True), "whole": whole, "chosen": choice(0.0, 1e-4, None)}
     odd = [choice(8), ranged(1, 1), {"name": "?"}, {}]  # what is no searched domain is none
     space |= {f"odd {place}": written for place, written in enumerate(odd)}
-    asked = RequestRecord(scientific=("chosen",), nuisance=("rate",), spaces={"": space})
-    found = domains(StudyFile(request=asked))
+    request = RequestRecord(scientific=("chosen",), nuisance=("rate",), spaces={"": space})
+    found = domains(StudyFile(request=request))
     assert {domain: describe(domain) for domain in found} == {
         Domain("chosen", "scientific", choices=("0.0", "0.0001", "None")): "choice(0.0, 0.0001, None)",
         Domain("rate", "nuisance", 0.5, 1024.0, log=True): "loguniform(0.5, 1024)",
