@@ -60,4 +60,4 @@ bench-streaming: setup  # trained tasks next to a running base model: time and m
 	@$(BIN)/python -m tests.benchmarks streaming
 
 clean:
-	rm -rf .venv results mlartifacts mlflow.db .pytest_cache .mypy_cache .ruff_cache
+	rm -rf .venv .pytest_cache .mypy_cache .ruff_cache

@@ -10,6 +10,7 @@ from __future__ import annotations
 import dataclasses
 import functools
 import importlib
+import logging
 import math
 import types
 import typing
@@ -36,6 +37,8 @@ from adalayers.states import (
 
 if TYPE_CHECKING:  # importing torch takes seconds; only what builds a model pays for it
     from adalayers.fusion.fusion import Fusion
+
+logger = logging.getLogger(__name__)
 
 POOLED: tuple[Pooling, ...] = get_args(Pooling)
 """Read-outs that make one vector of a sequence, and then a linear layer's input."""
@@ -214,13 +217,13 @@ class TrialConfig(HeadConfig, AdapterConfig, ABC):
         """Return the names of hyperparameters that change nothing here; methods add theirs."""
         sequence, attention = not shape.per_token, self.read_out == "attention"
         head_only = sequence or self.read_out == "linear"
-        final_norm = any(stream.final_norm for stream in chosen_streams(self.stream, shape))
+        read = chosen_states(self.hidden_states, shape, stream=self.stream, final_norm=False)
         unused = {
             "warmup": self.schedule == "plateau",
             "lr_patience": self.schedule != "plateau",
             "patience": self.schedule != "plateau",
             "stream": len(shape.streams) == 1,
-            "final_norm": not final_norm,
+            "final_norm": not any(state.before_norm for state in read),
             "draw": self.train_examples is None,
             "encoder_layers": head_only,
             "feedforward": head_only,
@@ -287,7 +290,7 @@ class TrialConfig(HeadConfig, AdapterConfig, ABC):
         self.require(
             "base_model", trainable, "frozen where hidden states were computed elsewhere (states:DIR)"
         )
-        readable = self.base_model == "frozen" or self.stream == "encoder"
+        readable = self.base_model == "frozen" or self.stream == "encoder" or len(shape.streams) == 1
         wanted = f"encoder where base_model={self.base_model}, for a decoder is read of frozen models alone"
         self.require("stream", readable, wanted)
         shared = self.base_model != "frozen" and getattr(FAMILIES.get(shape.family), "shared", False)
@@ -412,7 +415,10 @@ def hyperparameters() -> dict[str, type]:
     """Return name -> type of the hyperparameters of all methods, `fusion` among them."""
     hints: dict[str, type] = {"fusion": str}
     for name in _known():
-        hints |= _hints(config_class(name))
+        try:
+            hints |= _hints(config_class(name))
+        except BadInput as error:  # of another package
+            logger.warning(f"the fusion {name} is passed over: {error}")
     return hints
 
 

@@ -65,4 +65,4 @@ def _line(text: object, most: int) -> str:
 
 def _escaped(clean: str) -> str:
     clean = clean.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
-    return re.sub(r"([\\`*_\[\]|#])", r"\\\1", clean)
+    return re.sub(r"([\\`*_\[\]|#~$])", r"\\\1", clean)

@@ -43,6 +43,12 @@ class Space:
     grid: dict[str, list[Any]]
     fixed: Settings = field(default_factory=dict)
 
+    @property
+    def points(self) -> list[Settings]:
+        """The points of the grid."""
+        grid = {name: values for name, values in self.grid.items() if name in self.domains}
+        return [dict(zip(grid, values, strict=True)) for values in itertools.product(*grid.values())]
+
     def without(self, names: Sequence[str]) -> Space:
         """Return the space with some hyperparameters fixed elsewhere, and so taken out."""
         scientific, nuisance, grid = (
@@ -438,6 +444,11 @@ class PlannedSearch:
     becomes: str
     role: Role
     notes: list[str] = field(default_factory=list)
+
+    def at_most(self, trials: int, how: str) -> int:
+        """Return how many trials it has, of so many that a user wants: a grid no more than its points."""
+        wanted = max(trials, self.min_trials) if trials else 0
+        return min(wanted, len(self.space.points)) if how == "grid" else wanted
 
 
 @dataclass(frozen=True)

@@ -38,7 +38,7 @@ def rebuild(folder: str) -> bool:
     whether all could be.
     """
     # Here, not above: `--help` and a mistyped flag need no pandas and no matplotlib.
-    from adalayers.results.files import REPORT
+    from adalayers.results.files import ASIDE, REPORT
     from adalayers.results.frames import find_studies
     from adalayers.storage.folder import Folder
     from reports.write import build, write_cover
@@ -48,7 +48,8 @@ def rebuild(folder: str) -> bool:
     built = []
     above: dict[str, list[Folder]] = {}
     for study in studies:
-        above.setdefault(study.parent().address, []).append(study)
+        if not ASIDE.search(study.name):
+            above.setdefault(study.parent().address, []).append(study)
         try:
             evidence = build(study)
             print(plain(f"{study.uri}/{REPORT}"))

@@ -69,7 +69,10 @@ def decide(
     """
     if smallest_effect is not None:
         require_within("a smallest effect", smallest_effect, {"above": 0})
+    scores, cases = ([name] if isinstance(name, str) else name for name in (scores, cases))
     runs = _runs(frame, arm, seed, scores, cases)
+    control = "" if control is None else str(control)
+    pairs = [(str(one), str(other)) for one, other in pairs]
     planned = _planned([*dict.fromkeys(runs["arm"])], control, pairs)
     words = {BETTER: WORSE, WORSE: BETTER} if lower_is_better else {}
     rows = []
@@ -93,6 +96,8 @@ def _runs(
                 map(str, frame.columns),
                 hint="name columns by --arm-column, --seed-column, --score-columns, --case-columns",
             )
+    if frame.empty:
+        raise BadInput("wanted a row per run, got none")
     if (frame[named].isna() | (frame[named] == "")).any(axis=None):
         raise BadInput(f"wanted {several(named)} of every run, got an empty one; leave out such rows")
     every = [*dict.fromkeys((*named, *scores, *cases))]
@@ -251,6 +256,7 @@ def noise(
     """
     if smallest_effect is not None:
         require_within("a smallest effect", smallest_effect, {"above": 0})
+    scores, cases = ([name] if isinstance(name, str) else name for name in (scores, cases))
     runs, rows = _runs(frame, arm, seed, scores, cases), list[list[Any]]()
     comparisons = max(1, runs["arm"].nunique() - 1) * runs["case"].nunique()
     for case, of_case in runs.groupby("case", sort=False):

@@ -16,7 +16,7 @@ from typing import Any
 import pandas as pd
 from pandas.api.types import is_float_dtype
 
-from adalayers.results.files import BEST, HISTORY, PREDICTIONS, REPORT, STUDY, WORK, read_rows
+from adalayers.results.files import BEST, EXAMPLES, HISTORY, PREDICTIONS, REPORT, STUDY, WORK, read_rows
 from adalayers.storage.folder import Folder
 from adalayers.tasks.metrics import RankMetric, metric
 from reports.section import DETAILS, FIGURES
@@ -32,7 +32,7 @@ LONG = 10_000
 def publish(folder: Path) -> None:
     """Remove from a study's folder, or that of its cover, all that the page does not need."""
     page = (folder / REPORT).read_text(encoding="utf-8")
-    for name in (DETAILS, CONTRASTS, "optuna.journal"):
+    for name in (DETAILS, CONTRASTS, EXAMPLES, "optuna.journal"):
         (folder / name).unlink(missing_ok=True)
     for name in (BEST, WORK):
         shutil.rmtree(folder / name, ignore_errors=True)

@@ -13,7 +13,7 @@ from matplotlib.figure import Figure
 from PIL import Image
 
 from adalayers.errors import BadInput
-from adalayers.results.files import CLAIMS, REPORT
+from adalayers.results.files import ASIDE, CLAIMS, REPORT
 from adalayers.storage.folder import Folder
 from reports import plots as style
 from reports.evidence.across import Case, across
@@ -26,8 +26,6 @@ from reports.section import DETAILS, FIGURES
 
 CONTRASTS = "contrasts.json"
 DPI = 110
-ASIDE = re.compile(r"\.\d{8}-\d{6}$")
-"""How `--fresh` renames the study it sets aside, which no page over cases shows: by the time."""
 DECIMALS = re.compile(rb"(\d\.\d\d)\d+")
 """Of a coordinate in an SVG, in points: two decimals are more than anyone sees."""
 

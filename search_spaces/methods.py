@@ -35,7 +35,7 @@ FRACTION = tune.choice([0.01, 0.03, 0.1, 0.3, 1.0]), [0.01, 0.1]
 LASSO = tune.choice([1e-5, 1e-4, 1e-3]), [1e-5, 1e-4, 1e-3]
 
 # Layers beyond the backbone's are left out once it is known.
-LAYER = tune.choice(list(range(1, 49))), list(range(1, 49))
+LAYER = tune.choice(list(range(1, 129))), list(range(1, 129))
 
 FIXED = {
     # One optimiser and schedule for all, but for methods as published. The rate rises, falls and reaches 0.

@@ -37,12 +37,17 @@ def arms(setting: Setting) -> tuple[list[Arm], list[str]]:
     """Return cutoff x alpha, without a cutoff first, at work always and only after training; then the uniform mix."""
     from search_spaces.cutoff import ALPHA
 
-    levels = {"cutoff": cutoffs(setting), "alpha": ALPHA}
+    levels, whens = (
+        {"cutoff": cutoffs(setting), "alpha": ALPHA},
+        setting.levels("cutoff_when", ["always", AFTER]),
+    )
     core = [
-        replace(arm, name=f"{arm.name}{' after training' if when == AFTER else ''}")
-        for when in setting.levels("cutoff_when", ["always", AFTER])
+        replace(
+            arm, name=f"{arm.name}{' after training' if arm.overrides['cutoff'] and when == AFTER else ''}"
+        )
+        for when in whens
         for arm in crossed(setting, levels, {"mix": "learned", "cutoff_when": when})
-        if arm.overrides["cutoff"] or when != AFTER
+        if arm.overrides["cutoff"] or when == whens[0]
     ]
     return [*core, UNIFORM], []
 

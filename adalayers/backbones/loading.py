@@ -24,7 +24,7 @@ MEMORY_SHARE = 0.7
 """Most of a device's memory that the weights of a backbone may take: the rest is for its hidden states and others."""
 
 
-@functools.cache
+@functools.lru_cache(maxsize=2)  # in float32 too, where a trial trains it
 def shared_backbone(source: BackboneSource, device: torch.device) -> Backbone:
     """Return the backbone, loaded once per process: all trials of the process share it, so never change it."""
     return load(source).to(device)

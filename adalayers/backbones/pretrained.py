@@ -44,6 +44,8 @@ VOCABULARIES = [
 _TOKENIZER_FILES = [
     *VOCABULARIES,
     "merges.txt",
+    "source.spm",
+    "target.spm",
     "tokenizer_config.json",
     "special_tokens_map.json",
     "added_tokens.json",
@@ -197,7 +199,7 @@ def file_sha256(path: Path) -> str:
     return _sha256_once(path.resolve(), stat.st_size, stat.st_mtime_ns)
 
 
-@functools.lru_cache(maxsize=256)
+@functools.cache
 def _sha256_once(path: Path, size: int, mtime_ns: int) -> str:
     """Hash a file once per process; size and time in the key tell a changed file from a known one."""
     with path.open("rb") as file:

@@ -109,7 +109,7 @@ def _meta(path: Path, text: bytes) -> dict[str, Any]:
     return meta
 
 
-@functools.lru_cache(maxsize=1024)
+@functools.cache
 def _shard(path: Path, names: Sequence[str], content: str) -> Shard:
     """Return what a file holds, looked at once as long as its `content`, a hash, is the same."""
     import torch

@@ -32,6 +32,7 @@ from adalayers.tuning.case import Case
 from adalayers.tuning.cluster import check_address, cluster_address
 from adalayers.tuning.rates import at_rates
 from adalayers.tuning.ray_private import cpus_here
+from adalayers.tuning.search import check_space
 
 IN_A_JOB = "RAY_JOB_CONFIG_JSON_ENV_VAR"
 """Ray sets it for the entry point of a job that was submitted, and for nothing else."""
@@ -57,6 +58,8 @@ def cases(study: Study, flags: Flags, hold: Callable[[Folder], None] = lambda fo
         sources.canonical(request.backbone, request.data_dir)
         tasks.canonical(request.dataset, request.data_dir)
     space = study.space()
+    if flags.study.trials:
+        check_space(space, flags.study.search, study.name)
     base = base_config(space, flags.study.set, flags.study.epochs)
     if "fusion" in flags.study.set:
         space = space.without([name for name in space.nuisance if name not in base.values()])
@@ -65,7 +68,8 @@ def cases(study: Study, flags: Flags, hold: Callable[[Folder], None] = lambda fo
     def enter(folder: Folder) -> None:
         if folder.address in taken:
             raise BadInput(
-                f"wanted each backbone, dataset and label column once, got {folder.uri} twice; name it once"
+                f"wanted each backbone, dataset and label column once, got {folder.uri} twice; name it once, "
+                "and revisions of one model in commands of their own, each with a --label"
             )
         taken.add(folder.address)
         hold(folder)
@@ -136,6 +140,10 @@ def _case(
         own=flags.own_identity,
     )
     plan = study_plan(study, space, setting)
+    for search in plan.searches if flags.study.trials else ():
+        check_space(search.space, flags.study.search, study.name)
+    for config in (*(arm.config for arm in plan.arms), *(search.base for search in plan.searches)):
+        task.kind.class_weights(config.class_weights, task.gold("train"))
     name = "-".join([prepared.source.name, prepared.task.name, *suffix])
     folder = Folder(flags.output).child(study.name).child(name)
     request_record = asked(flags, prepared)
@@ -146,12 +154,13 @@ def _case(
     prepared = prepared.reading(_configs(plan, prepared.shape))
     if not new:
         arms, rates = plan.known_arms(flags.study.trials), flags.study.rates
-        configs = {arm.name: at_rates(arm.config, rates, prepared.shape) for arm in arms}
-        check_rows(folder, prepared, configs)
+        of_arms = {arm.name: at_rates(arm.config, rates, prepared.shape) for arm in arms}
+        check_rows(folder, prepared, of_arms)
         check_plan(folder, before, plan.control, {name for arm in arms for name in (arm.name, *arm.aliases)})
     effect = smallest_effect(folder, before, request_record.smallest_effect, prepared.task.metric)
     request_record = dataclasses.replace(request_record, smallest_effect=effect)
-    return Case(prepared=prepared, plan=plan, folder=folder, request=request_record, before=before)
+    gpu = flags.resources.gpus_per_trial != 0
+    return Case(prepared=prepared, plan=plan, folder=folder, request=request_record, before=before, gpu=gpu)
 
 
 def asked(flags: Flags, prepared: Prepared) -> RequestRecord:

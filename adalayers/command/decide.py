@@ -58,12 +58,12 @@ def _sides(pair: str, arms: Collection[str]) -> tuple[str, str]:
 def _read(file: str) -> pd.DataFrame:
     require_readable(file)
     how: dict[str, Any] = {"keep_default_na": False, "skipinitialspace": True, "index_col": False}
-    text = sys.stdin.read() if file == "-" else ""
-
-    def source() -> Any:
-        return io.StringIO(text) if file == "-" else file
-
     try:
+        text = sys.stdin.read() if file == "-" else ""
+
+        def source() -> Any:
+            return io.StringIO(text) if file == "-" else file
+
         with warnings.catch_warnings():
             # Of rows with more fields than the header.
             warnings.simplefilter("error", pd.errors.ParserWarning)

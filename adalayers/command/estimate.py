@@ -64,14 +64,14 @@ def describe(case: Case, flags: Flags) -> str:
         prepared, flags.features, flags.cache_dir, gpus_per_trial=resources.gpus_per_trial
     )
     missing, live = not_stored(prepared, flags.cache_dir), mode == "live"
-    searched = [(search.base, max(request.trials, search.min_trials)) for search in searches]
+    searched = [(search.base, search.at_most(request.trials, request.search)) for search in searches]
     rated = [(arm.config, len(request.rates)) for arm in plan.arms]
     of_arms = (*(search.base for search in searches), *(arm.config for arm in arms))
     confirmed = [(config, request.seeds) for config in of_arms]
     planned = [*searched, *rated, *confirmed]
     total = sum(n for _, n in planned)
     # Which trials of others it takes is not known before arms have tried their rates.
-    elsewhere = case.trained_elsewhere(environment(prepared, mode, plan)).ids
+    elsewhere = case.trained_elsewhere(environment(case, mode)).ids
     ended = set() if flags.fresh else _ended(case.folder)
     taken = 0 if request.rates else len({*elsewhere} - ended)
     done = total if ended and _is_complete(case.before, request) else min(total, len(ended))

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from adalayers.escaping import code, escape
-from adalayers.results.files import PREDICTIONS, PREFIXES, read_rows
+from adalayers.results.files import EXAMPLES, PREDICTIONS, PREFIXES, read_rows
 from adalayers.results.record import StudyRecord
 from adalayers.storage.folder import Folder
 from adalayers.tasks.task import Task
 
-EXAMPLES = "examples.md"
 SHOWN_MISTAKES = 50
 MAX_CHARACTERS = 10_000
 """Of a text; beyond that, it is cut."""

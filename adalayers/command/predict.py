@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import io
 import json
 import logging
 import sys
@@ -10,7 +9,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import asdict
 from itertools import islice
 from pathlib import Path
-from typing import Literal
+from typing import BinaryIO, Literal
 
 import torch
 
@@ -115,11 +114,16 @@ def _lines(texts: Sequence[str] | None, file: str | None) -> Iterable[bytes]:
     if file is None:
         return sys.stdin.buffer
     try:
-        return io.BytesIO(Path(file).read_bytes())
+        return _whole(Path(file).open("rb"))
     except (OSError, ValueError) as error:  # ValueError: a NUL
         raise BadInput(
             f"wanted a file of texts, {file!r} cannot be read ({first_line(error)}); check the path"
         ) from error
+
+
+def _whole(stream: BinaryIO) -> Iterator[bytes]:
+    with stream:
+        yield from stream
 
 
 def _texts(stream: Iterable[bytes]) -> Iterator[tuple[int, str]]:

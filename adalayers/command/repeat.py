@@ -66,8 +66,10 @@ def repeat(
         )
     torch.set_num_threads(1)
     torch.set_flush_denormal(True)  # as a study's workers
-    device = "cuda" if torch.cuda.is_available() else "cpu"
-    again = train(config, data, seed=row.seed, test=row.stage == "confirm", device=device).row
+    on_cpu = study.environment.device.startswith("cpu") or not torch.cuda.is_available()
+    again = train(
+        config, data, seed=row.seed, test=row.stage == "confirm", device="cpu" if on_cpu else "cuda"
+    ).row
     same = row.found.get("predictions") in (None, again.get("predictions"))
     for name, score in again.items():
         if name.startswith(("val/", "test/")):
@@ -93,10 +95,12 @@ def data_request(
         dataset = data.path or data.name
     if backbone is None and base.id.startswith(STATES):
         backbone = f"{STATES}{base.path}"
+    if backbone is None and base.path and "/" not in base.id:
+        backbone = f"{'random:' if base.id.startswith('random:') else ''}{base.path}"
     return dataclasses.replace(
         study.request.data,
         backbone=backbone or (f"{base.id}@{base.revision}" if base.revision else base.id),
-        dataset=dataset or (f"{named}@{data.revision}" if data.revision else data.name),
+        dataset=dataset or (f"{named}@{data.revision}" if data.revision else named),
         data_dir=data_dir,
         metric=study.request.metric,
         backbone_dtype=base.dtype,

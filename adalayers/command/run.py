@@ -14,14 +14,14 @@ from adalayers.command.examples import write_examples
 from adalayers.command.flags import Flags
 from adalayers.console.progress import Rate, show
 from adalayers.data.feature_choice import feature_choice
+from adalayers.data.prepare import Prepared
 from adalayers.data.trial_data import TrialData
 from adalayers.features.features import Mode
 from adalayers.installed import own_module
-from adalayers.results.files import STUDY
+from adalayers.results.files import REPORT, STUDY
 from adalayers.results.measures import write_shared
 from adalayers.storage.folder import Folder
 from adalayers.study import Study
-from adalayers.tasks.task import Task
 from adalayers.tracking.mirror import Mirror
 from adalayers.tuning.case import Case
 from adalayers.tuning.run import run_study, why_most_failed
@@ -55,7 +55,7 @@ def run(study: Study, flags: Flags, cases: list[Case]) -> Ended:
             from adalayers.measures.references import add_references  # scikit-learn, which takes a second
 
             add_references(case.folder, case.prepared.task, ran.data, flags.references)
-        add_shared(case.folder, case.prepared.task)
+        add_shared(case.folder, case.prepared)
         report = reports.write_report(case.folder)
         if flags.show_text:
             logger.info(f"misclassified texts: {write_examples(case.folder, case.prepared.task)}")
@@ -67,8 +67,8 @@ def run(study: Study, flags: Flags, cases: list[Case]) -> Ended:
         counted = ", ".join(f"{n} {status}" for status, n in statuses.items()) or "no trials"
         logger.info(f"{case.folder.name} {ran.state}: {counted}")
         show(report)
-    if len(cases) > 1:
-        root = Folder(flags.output).child(study.name)
+    root = Folder(flags.output).child(study.name)
+    if len(cases) > 1 or root.exists(REPORT):
         below = [root.child(name) for name in root.names()]
         show(reports.write_cover(root, [folder for folder in below if folder.exists(STUDY)]))
     if any(ran.state == "interrupted" for ran in running):
@@ -78,10 +78,11 @@ def run(study: Study, flags: Flags, cases: list[Case]) -> Ended:
     return "most failed" if why else "done"
 
 
-def add_shared(folder: Folder, task: Task) -> None:
+def add_shared(folder: Folder, prepared: Prepared) -> None:
     """Write the indices of examples that also stand in train into `measures.json`, where there are any."""
-    if any(task.shared.values()):
-        write_shared(folder, {role: index.tolist() for role, index in task.also_in_train.items()})
+    shared = {role: index.tolist() for role, index in prepared.also_in_train.items()}
+    if any(shared.values()):
+        write_shared(folder, shared)
 
 
 def _ready(study: Study, flags: Flags, case: Case, deadline: float) -> tuple[Mode, TrialData, Mirror]:

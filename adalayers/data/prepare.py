@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
+import numpy as np
 import torch
 
 from adalayers.backbones import loading, pretrained, sources, states_folder, tokens
@@ -39,6 +40,11 @@ class Prepared:
     @property
     def n_tokens(self) -> int:
         return sum(len(encoded.input_ids) for encoded in self.encoded.values())
+
+    @property
+    def also_in_train(self) -> dict[str, np.ndarray]:
+        """Examples that also stand in train, as `Task` has them; none of hidden states, whose texts nothing reads."""
+        return {} if self.source.is_states else self.task.also_in_train
 
     @property
     def truncated(self) -> dict[str, dict[str, int]]:

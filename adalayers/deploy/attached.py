@@ -348,14 +348,14 @@ def _padding_id(base: Any) -> int | None:
 def _check_same_base(base: Any, name: str, task: FusionModel) -> None:
     """Raise `BadInput` where the base model says that it came from elsewhere than the task's, or another revision.
 
-    What a model was loaded from is known of hub ids alone; a folder may hold anything.
+    What a model was loaded from is known of hub ids alone, on either side; a folder may hold anything.
     """
     trained, config = task.about.get("backbone", {}), getattr(base, "config", None)
     loaded, commit = str(getattr(config, "_name_or_path", "")), str(getattr(config, "_commit_hash", None))
     from_hub = re.fullmatch(r"[\w.-]+/[\w.-]+", loaded) and not Path(loaded).is_dir()
-    wanted, revision = trained.get("id"), str(trained.get("revision"))
+    wanted, revision = str(trained.get("id")), str(trained.get("revision"))
     commits = [re.fullmatch("[0-9a-f]{40}", each) for each in (revision, commit)]
-    if (wanted and from_hub and loaded != wanted) or (all(commits) and revision != commit):
+    if (re.search("[/:]", wanted) and from_hub and loaded != wanted) or (all(commits) and revision != commit):
         raise BadInput(
             f"wanted the base model {wanted!r} of {name!r} at revision {revision}, this one is {loaded!r}, loaded at "
             f"{commit}; load the former with from_pretrained(..., revision=...)"

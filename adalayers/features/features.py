@@ -34,7 +34,8 @@ from adalayers.errors import BadInput, CannotWrite
 from adalayers.features import store
 from adalayers.features.store import PRECISIONS, OutOfRange, rounded
 from adalayers.states import Pooling, Precision, State
-from adalayers.storage.to_json import JsonObject
+from adalayers.storage.folder import Folder
+from adalayers.storage.to_json import JsonObject, to_json
 from adalayers.tensors.ragged import pooled, ragged_index, ragged_rows, to_device, token_batches
 
 logger = logging.getLogger(__name__)
@@ -347,7 +348,10 @@ def _fill(
         "width": source.width,
         "tokens": stored_rows(source, encoded),
     }
-    for stored_as in (str(key["precision"]), "float32"):
+    # Of one that is begun in float32, an earlier process found that the numbers do not fit less.
+    begun = Folder(folder).read_object(store.PROGRESS).get("spec")
+    beyond = begun == to_json({**spec, "stored_as": "float32"})
+    for stored_as in ("float32",) if beyond else (str(key["precision"]), "float32"):
         _require_room(folder, stored_bytes(source, encoded, stored_as))
         with contextlib.closing(store.Writer(folder, {**spec, "stored_as": stored_as})) as writer:
             try:

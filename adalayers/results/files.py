@@ -16,6 +16,7 @@ from __future__ import annotations
 import hashlib
 import io
 import json
+import re
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
@@ -35,10 +36,14 @@ PREDICTIONS = "predictions.parquet"
 EVALUATIONS = "evaluations.parquet"
 CLAIMS = "claims.json"
 REPORT = "report.md"
+EXAMPLES = "examples.md"
 BEST = "best"
 WORK = "work"
 RATES = "rates"
 """The `search` of trials that `--rates` made: no search, for each arm keeps the best of its own."""
+
+ASIDE = re.compile(r"\.\d{8}-\d{6}$")
+"""How `--fresh` renames the study it sets aside, which nothing over several studies counts: by the time."""
 
 PREFIXES = {"validation": "val", "test": "test"}
 """The splits that are scored, and how the names of their scores begin."""

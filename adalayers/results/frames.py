@@ -167,7 +167,9 @@ def results(folder: Folder | str | Path) -> StudyResults | AllResults:
     """
     root = folder if isinstance(folder, Folder) else Folder(folder)
     folders = find_studies(root)
-    return StudyResults(root) if root.exists(files.STUDY) else AllResults(folders)
+    if root.exists(files.STUDY):
+        return StudyResults(root)
+    return AllResults([folder for folder in folders if not files.ASIDE.search(folder.name)] or folders)
 
 
 def find_studies(root: Folder) -> list[Folder]:

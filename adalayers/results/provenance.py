@@ -90,9 +90,9 @@ def versions() -> dict[str, str]:
     return versions
 
 
-def device() -> str:
-    """Return what this machine computes on."""
+def device(gpu: bool) -> str:
+    """Return what trials compute on, on this machine: its GPU where they take one."""
     import torch
 
-    gpu = torch.cuda.is_available()
+    gpu = gpu and torch.cuda.is_available()
     return torch.cuda.get_device_name(0) if gpu else f"cpu ({platform.processor() or platform.machine()})"

@@ -30,8 +30,10 @@ def _mnli(domain: str) -> CatalogEntry:
     return _glue("mnli", "accuracy", ("premise", "hypothesis"), *names, test=f"validation_{domain}")
 
 
-def _words(source: str, metric: str, label: str, *names: str) -> CatalogEntry:
-    return CatalogEntry(source, metric, text="tokens", label=label, label_names=names, hub_revision=_PARQUET)
+def _words(source: str, metric: str, label: str, *names: str, tags: str | None = None) -> CatalogEntry:
+    return CatalogEntry(
+        source, metric, text="tokens", label=label, tags=tags, label_names=names, hub_revision=_PARQUET
+    )
 
 
 def known_as(name: str, source: str) -> str:
@@ -56,7 +58,7 @@ CATALOG: dict[str, CatalogEntry] = {
         "ucirvine/sms_spam", "f1_macro", text="sms", label_names=("ham", "spam"), validation=None, test=None
     ),
     "conll2003": _words("eriktks/conll2003", "f1", "ner_tags", *_CONLL_TAGS),
-    "conll2003-pos": _words("eriktks/conll2003", "accuracy", "pos_tags"),
+    "conll2003-pos": _words("eriktks/conll2003", "accuracy", "pos_tags", tags="1"),
     "wnut2017": _words("leondz/wnut_17", "f1", "ner_tags", *_WNUT_TAGS),
     "acceptability-demo": CatalogEntry(EMBEDDED, "matthews"),
     "inference-demo": CatalogEntry(EMBEDDED, "accuracy", text=("first", "second")),

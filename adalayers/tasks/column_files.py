@@ -73,7 +73,8 @@ def read(file: DataFile) -> Piece:
     counted = width > 2 and by_column["0"] == counts
     if document:
         by_column[DOCUMENT] = [f"{file.name} {rows[0].document}" for rows in sentences]
-    told = ("1" if counted else "0", str(width - 1))
+    universal = file.form == "conllu" and width == 10  # its fourth column is the part of speech
+    told = ("1" if counted else "0", "3" if universal else str(width - 1))
     return Piece(file, by_column, [rows[0].number for rows in sentences], told=told)
 
 

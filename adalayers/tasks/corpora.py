@@ -26,6 +26,7 @@ class CatalogEntry:
         metric: What selects a model on validation.
         text: Text column; two of them for pairs.
         label: Label column.
+        tags: Label column of a copy in column files, None for the last.
         label_names: For copies that lost them (csv, pandas), in the hub's order.
         validation: Source split, None for a tenth of train.
         test: Source split, None where there is none.
@@ -37,6 +38,7 @@ class CatalogEntry:
     _: KW_ONLY
     text: str | tuple[str, str] = "text"
     label: str = "label"
+    tags: str | None = None
     label_names: tuple[str, ...] = ()
     validation: str | None = "validation"
     test: str | None = "test"

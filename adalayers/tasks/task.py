@@ -102,11 +102,6 @@ class Task:
         return {role: of.index[[key in train for key in keys(of)]] for role, of in others.items()}
 
     @property
-    def shared(self) -> dict[str, int]:
-        """By split other than train, how many of its examples also stand in train."""
-        return {role: len(index) for role, index in self.also_in_train.items()}
-
-    @property
     def title(self) -> str:
         """What the task is, in words."""
         pairs = isinstance(self.splits["train"].inputs[0], tuple)
@@ -170,7 +165,8 @@ def load_task(request: DataRequest) -> Task:
     corpus = corpora.read(name, request.data_dir, splits)
     entry, told = name.entry, corpus.columns
     text: str | tuple[str, ...] = request.text_column or told[:1] or (entry.text if entry else ())
-    label = request.label_column or (told[1] if told else entry.label if entry else None)
+    of_file = (entry.tags if entry and entry.tags else told[1]) if told else None
+    label = request.label_column or of_file or (entry.label if entry else None)
     if isinstance(text, str):
         pair = tuple(part.strip() for part in text.split(","))
         text = pair if text not in corpus.splits["train"].column_names and len(pair) == 2 else (text,)

@@ -23,6 +23,7 @@ use: importing this module is free.
 from __future__ import annotations
 
 import contextlib
+import os
 import re
 import tempfile
 import time
@@ -48,6 +49,7 @@ _ARTIFACTS = (files.REPORT, "details.md", files.CLAIMS, "contrasts.json", files.
 _ARTIFACT_FOLDERS = ("figures", files.BEST)
 _READABLE = (".md", ".json", ".csv")
 _NOTE, _MOST_RUNS = 4000, 50_000
+_TIMEOUT = "MLFLOW_HTTP_REQUEST_TIMEOUT"
 
 KIND = {"mlflow.experimentKind": "custom_model_development"}
 """By this tag MLflow opens an experiment as one of models that are trained; else it asks, or guesses traces."""
@@ -112,9 +114,9 @@ class Session:
             ]
             # Where it cannot be read, which its study says, runs go without their curves.
             history, why = files.rows_or_why(folder, files.HISTORY) if missing else (pd.DataFrame(), "")
-            if not (last or why):  # curves are written less often than rows: whole at the end
-                drawn = {*history["trial_id"]}
-                missing = [row for row in missing if row["trial_id"] in drawn]
+            if missing and not (last or why):  # curves are written less often than rows: whole at the end
+                drawn = history.groupby("trial_id")["epoch"].max()
+                missing = [row for row in missing if drawn.get(row["trial_id"], -1) >= (row["epochs"] or 0)]
             for row in missing:
                 self._write(row, history[history["trial_id"] == row["trial_id"]])
             if last:
@@ -129,7 +131,8 @@ class Session:
         texts = values.as_params(values.flat({name: document[name] for name in ("request", "environment")}))
         there = self._client.get_run(self._parent).data
         params = [Param(name, text) for name, text in texts.items() if name not in there.params]
-        changed = {name: text for name, text in texts.items() if there.params.get(name, text) != text}
+        told = {**texts, **there.params, **there.tags}
+        changed = {name: text for name, text in texts.items() if told[name] != text}
         tags = [RunTag(*tag) for tag in {**changed, **_source(self._study)}.items()]
         self._client.log_batch(self._parent, params=params, tags=tags)
         view = values.runs_view(self._key, self._study.request.metric)
@@ -190,7 +193,11 @@ class Session:
                 if name.endswith(_READABLE):
                     content = clean(content.decode(errors="replace")).encode()
                 target.write_bytes(content)
-            self._client.log_artifacts(self._parent, staged)
+            ours = os.environ.get(_TIMEOUT) == environ.DEFAULTS[_TIMEOUT]
+            with environ.inherited(
+                {_TIMEOUT: "120"} if ours else {}
+            ):  # a server answers once it holds a file
+                self._client.log_artifacts(self._parent, staged)
             report = Path(staged, files.REPORT)
             note = report.read_text(encoding="utf-8")[:_NOTE] if report.exists() else ""
         self._client.set_tag(self._parent, "mlflow.note.content", note)

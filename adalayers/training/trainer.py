@@ -35,6 +35,7 @@ from adalayers.tensors.dropout import draw_from
 from adalayers.tensors.seeds import stream
 from adalayers.training.batches import TRAIN
 from adalayers.training.cost import Operations, cost, operations
+from adalayers.training.members import is_out_of_memory
 from adalayers.training.optimisers import Trained
 from adalayers.training.together import Pace, Request, Steps, finished
 
@@ -57,7 +58,7 @@ class Evaluation:
              validation score so far
     row:     the trial's columns of `trials.csv` so far, as of the best epoch
     history: all rows of `history.parquet` so far
-    last:    whether training ends here by itself
+    last:    whether training ends here by itself; of Head2Toe, either of its two rounds
     """
 
     metrics: dict[str, float]
@@ -142,9 +143,11 @@ def restored(
         return trainer
     try:
         trainer.restore(checkpoint)
-    except torch.OutOfMemoryError:
+    except OSError:  # it may answer when the trial is tried again
         raise
     except Exception as error:  # of what was cut off, overwritten, or is of something else
+        if is_out_of_memory(error):
+            raise
         reason = f"{type(error).__name__}: {error}".splitlines()[0]
         logger.warning(
             f"{CHECKPOINT} in {checkpoint.uri} could not be read ({reason}); the trial starts over"

@@ -24,6 +24,7 @@ class Case:
     Attributes:
         request: What was asked for, its smallest effect known.
         before: The study as its folder holds it; of a new one, its id alone.
+        gpu: Whether trials take a GPU where there is one.
     """
 
     prepared: Prepared
@@ -31,6 +32,7 @@ class Case:
     folder: Folder
     request: RequestRecord
     before: StudyFile
+    gpu: bool
 
     def trained_elsewhere(self, environment: EnvironmentRecord) -> OtherStudies:
         """Return the trials that its arms want and other studies have trained, with the same code and machine."""

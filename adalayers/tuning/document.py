@@ -9,7 +9,6 @@ import platform
 from optuna.distributions import distribution_to_json
 
 from adalayers.backbones.objectives import objective
-from adalayers.data.prepare import Prepared
 from adalayers.features.features import Mode
 from adalayers.installed import code_hash
 from adalayers.results.files import PREFIXES
@@ -22,19 +21,19 @@ from adalayers.results.study_file import (
     FeaturesRecord,
     RequestRecord,
 )
-from adalayers.study import Study, StudyPlan
+from adalayers.study import Study
 from adalayers.tuning.agenda import Agenda
 from adalayers.tuning.case import Case
 
 
-def environment(prepared: Prepared, mode: Mode, plan: StudyPlan) -> EnvironmentRecord:
+def environment(case: Case, mode: Mode) -> EnvironmentRecord:
     """Return on what a case runs: backbone, data, where their hidden states come from, and this machine.
 
     Args:
-        prepared: Backbone and data.
+        case: What was planned.
         mode: Whether hidden states are stored or computed as they are read.
-        plan: The study's, for the hidden states that its arms read.
     """
+    prepared = case.prepared
     source, task, provenance = prepared.source, prepared.task, prepared.provenance
     parameters, layer_parameters = prepared.backbone_parameters
     pooling = "" if mode == "live" else source.pooling or ""
@@ -64,19 +63,19 @@ def environment(prepared: Prepared, mode: Mode, plan: StudyPlan) -> EnvironmentR
             examples={name: len(split) for name, split in task.splits.items()},
             tokens={name: len(encoded.input_ids) for name, encoded in prepared.encoded.items()},
             truncated=prepared.truncated,
-            shared=task.shared,
+            shared={role: len(index) for role, index in prepared.also_in_train.items()},
             baseline={
                 prefix: task.baseline(name) for name, prefix in PREFIXES.items() if name in task.splits
             },
             distribution={role: task.kind.describe_labels(task.gold(role)) for role in task.splits},
         ),
-        hidden_states=tuple(state.name for state in plan.base.states(prepared.shape)),
+        hidden_states=tuple(state.name for state in case.plan.base.states(prepared.shape)),
         git=git_state(),
         code=code_hash(),
         packages=versions(),
         python=platform.python_version(),
         platform=f"{platform.system()} {platform.machine()}",
-        device=device(),
+        device=device(case.gpu),
     )
 
 

@@ -49,7 +49,7 @@ class RunningCase:
         self._study, self.case, self.data, self.mirror = study, case, data, mirror
         request, self.live = case.request, mode == "live"
         self.record = StudyRecord(case.folder, data.metric)
-        self._environment = environment(case.prepared, mode, case.plan)
+        self._environment = environment(case, mode)
         self._elsewhere = case.trained_elsewhere(self._environment)
         self.agenda = Agenda(
             case.plan,

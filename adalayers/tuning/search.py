@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 import tempfile
 import warnings
 from collections.abc import Callable, Sequence
@@ -14,15 +13,15 @@ from optuna.storages import JournalStorage
 from optuna.storages.journal import JournalFileBackend
 from ray.tune.search.optuna import OptunaSearch
 
-from adalayers.config import TrialConfig, with_overrides
+from adalayers.config import TrialConfig, hyperparameters, with_overrides
+from adalayers.errors import BadInput, unknown
 from adalayers.request import StudyRequest
-from adalayers.results.files import RATES
 from adalayers.results.record import StudyRecord
 from adalayers.results.trial_row import TrialRow
 from adalayers.schedulers import SCHEDULERS
 from adalayers.states import Settings, Shape
 from adalayers.storage.folder import Folder
-from adalayers.study import PlannedSearch
+from adalayers.study import PlannedSearch, Space
 from adalayers.tuning.job import TrialJob
 
 JOURNAL = "optuna.journal"
@@ -58,6 +57,7 @@ class Search:
         stops = SCHEDULERS[request.scheduler].stops(planned.base.epochs)
         self._alone = self.how == "optuna" or stops
         self.trials = max(request.trials, planned.min_trials) if request.trials else 0
+        self._most = planned.at_most(request.trials, request.search)
         self.notes = list(planned.notes) if self.trials else []
         self.distributions = OptunaSearch.convert_search_space(planned.space.domains)
         optuna.logging.set_verbosity(optuna.logging.WARNING)
@@ -75,7 +75,7 @@ class Search:
     def size(self) -> int:
         """The number of trials that it has when it is done, as known now."""
         known = len(self._seen) + len(self._resumed)
-        return known if self._exhausted else max(self.trials, known)
+        return known if self._exhausted else max(self._most, known)
 
     def remaining(self) -> int:
         """Return how many of its trials have not ended."""
@@ -130,7 +130,7 @@ class Search:
     def _tell(self, trial: optuna.trial.Trial, trial_id: str, status: str) -> None:
         score = self._record.score(trial_id) if status == "completed" else None
         trial.set_user_attr("trial_id", trial_id)
-        within = self._within(trial.params)
+        within = self.within(trial.params)
         if within and score is not None:
             self._optuna.tell(trial, score)
         elif within and status == "stopped":
@@ -142,7 +142,7 @@ class Search:
 
     def best(self) -> TrialConfig | None:
         """Return the best configuration on validation, None where no trial completed."""
-        best = self._record.best({row.trial_id for row in (*self._rows(), *self._of_rates())})
+        best = self._record.best({row.trial_id for row in (*self._rows(), *self._of_others())})
         return None if best is None else self._config(self._values(self._record.rows[best]))
 
     def evaluated(self) -> list[tuple[str, list[tuple[float, float]]]]:
@@ -184,12 +184,7 @@ class Search:
 
     def _initial_points(self) -> list[Settings]:
         if self.how == "grid":
-            grid = self.planned.space.grid
-            names = [name for name in grid if name in self.distributions]
-            points = [
-                dict(zip(names, values, strict=True))
-                for values in itertools.product(*(grid[name] for name in names))
-            ]
+            points = self.planned.space.points
             # A fixed order that is not the nested one: a part of the grid then covers every factor.
             order = np.random.default_rng(0).permutation(len(points))
             if len(points) > self.trials:
@@ -226,7 +221,7 @@ class Search:
         choices = {name: getattr(self.distributions[name], "choices", None) for name in values}
         return all(own is None or values[name] in own for name, own in choices.items())
 
-    def _within(self, params: Settings) -> bool:
+    def within(self, params: Settings) -> bool:
         """Return whether the search space holds these values; a point that is tried first may lie outside."""
         return self._has(params) and all(
             distribution._contains(distribution.to_internal_repr(params[name]))
@@ -247,13 +242,14 @@ class Search:
         rows = self._record.rows.values()
         return [row for row in rows if row.stage == "search" and row.search == self.name]
 
-    def _of_rates(self) -> list[TrialRow]:
-        """Return the rows of `--rates` that are points of this search's space."""
-        return [row for row in self._record.rows.values() if row.search == RATES and self._holds(row)]
+    def _of_others(self) -> list[TrialRow]:
+        """Return the rows of `--rates` and of other searches that are points of this search's space."""
+        rows = self._record.rows.values()
+        return [row for row in rows if row.stage == "search" and row.search != self.name and self._holds(row)]
 
     def _holds(self, row: TrialRow) -> bool:
         values = self._values(row)
-        if values.keys() != self.distributions.keys() or not self._within(values):
+        if values.keys() != self.distributions.keys() or not self.within(values):
             return False
         return self._identify(self._config(values), self.seed) == row.trial_id
 
@@ -266,6 +262,27 @@ class Search:
 
     def _named(self) -> str:
         return f" of {self.name}" if self.name else ""
+
+
+def check_space(space: Space, how: str, study: str) -> None:
+    """Raise `BadInput` where a search space of a study cannot be searched as it is written."""
+    names, of = hyperparameters(), f"in the search space of {study}"
+    for name, domain in space.domains.items():
+        if name not in names:
+            raise unknown("hyperparameter", name, names, hint=f"It stands {of}.")
+        try:
+            searched = OptunaSearch.convert_search_space({name: domain})
+        except ValueError as error:
+            raise BadInput(
+                f"wanted a domain that Optuna searches for {name} {of}, got {domain!r} ({error}); write a choice, "
+                "uniform, loguniform or randint of ray.tune"
+            ) from error
+        if not searched:
+            raise BadInput(
+                f"wanted a domain of ray.tune for {name} {of}, got {domain!r}; a value that stays goes to FIXED"
+            )
+        if how == "grid" and name not in space.grid:
+            raise BadInput(f"wanted values of {name} {of} for --search grid, got none; add them to GRID")
 
 
 def write_journal(folder: Folder, searches: Sequence[Search]) -> None:
@@ -282,5 +299,6 @@ def write_journal(folder: Folder, searches: Sequence[Search]) -> None:
             study = optuna.create_study(
                 storage=storage, study_name=search.name or folder.name, direction="maximize"
             )
-            study.add_trials(search.optuna_trials())
+            # Of a point outside the space, no storage takes the trial.
+            study.add_trials([trial for trial in search.optuna_trials() if search.within(trial.params)])
         folder.write_bytes(JOURNAL, path.read_bytes())

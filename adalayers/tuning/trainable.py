@@ -79,7 +79,9 @@ def trainable(
         return
     values = {key: value for key, value in config.items() if key not in (*DATA_KEYS, "seed")}
     trial = trial_config(**values)
-    pool = _prepared(tuple((key, config[key]) for key in DATA_KEYS if key in config), trial.stream)
+    asked = {key: config[key] for key in DATA_KEYS if key in config}
+    listed = ((key, tuple(value) if isinstance(value, list) else value) for key, value in asked.items())
+    pool = _prepared(tuple(listed), trial.stream)
 
     def on_evaluation(evaluation: Evaluation) -> None:
         tune.report({**evaluation.metrics, "last": evaluation.last})

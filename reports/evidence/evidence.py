@@ -20,7 +20,7 @@ from reports import names
 from reports.evidence import claims as claiming
 from reports.evidence import omnibus, resampling
 from reports.reading.factors import column, in_order, levels
-from reports.reading.frames import numbers, records, searched
+from reports.reading.frames import numbers, records, searched, texts
 from reports.reading.load import Loaded
 from reports.reading.space import Domain, domains
 from reports.tables import arms as tables
@@ -243,8 +243,9 @@ class Evidence:
 
     @cached_property
     def space(self) -> list[Domain]:
-        """The domains that were searched."""
-        return domains(self.loaded.study)
+        """The domains that were searched, of what a trial of the search uses."""
+        rows = searched(self.trials)
+        return [each for each in domains(self.loaded.study) if any(texts(rows, f"config/{each.name}"))]
 
     @cached_property
     def points(self) -> pd.DataFrame:

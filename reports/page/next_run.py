@@ -74,13 +74,17 @@ def _to_decide(evidence: Evidence, command: str) -> Next:
         minutes = _minutes(evidence, request.seeds, new=True)
         return Next("longer", longer, minutes and 4 * minutes)
     open_ = [claim for claim in claims if not claim.decided]
+    if not claims:
+        return Next("none")
     if not open_:
         witness = changed(command, seed=str(request.seed + OTHER_SEEDS), label="again")
         most = max((claim.n for claim in claims), default=0)
         return Next("decided", witness, _minutes(evidence, most, new=True))
     paired = [claim for claim in open_ if claim.n and not claim.withheld]
     if not paired:
-        return Next("waits", command)
+        lost = evidence.trials[evidence.trials["status"].isin(["failed", "unfinished"])]
+        # What is not believed stays so: no run trains it again.
+        return Next("none") if evidence.loaded.withheld and lost.empty else Next("waits", command)
     if max(claim.n for claim in paired) < FIRST:
         return Next("six", changed(command, seeds=str(FIRST)), _minutes(evidence, FIRST))
     coarse = too_coarse(evidence)

@@ -82,6 +82,8 @@ def _edges(trials: pd.DataFrame, study: StudyFile, search: str) -> list[dict[str
     best = records(rows.loc[[scores.idxmax()]])[0] if len(scores) else {}
     found = []
     for domain in domains(study, search):
+        if column(domain.name) not in rows:
+            continue  # nothing here uses it
         chosen = levels(rows[column(domain.name)]) if grid else domain.choices
         ends = numeric(levels(chosen)) if chosen else [domain.low, domain.high]
         value = level(best.get(column(domain.name)))

@@ -23,7 +23,10 @@ KEYS = ("stage", "status", "arm", "seed", "trial_id")
 """What says which trial a row is."""
 
 ONE_ANSWER = 0.99
-"""Share of a split's examples with one and the same answer from which on a trial is said to give one answer."""
+"""Share of a split's examples with one and the same answer from which on a trial is said to give one answer.
+
+Where a label is nearly as frequent, all but a tenth of its rest.
+"""
 
 LAYER_MIX = "layer-mix"
 """The fusion whose weights, entropy and live layers `trials.csv` and `history.parquet` hold as `mix/*`."""
@@ -144,12 +147,13 @@ def is_learned(mix: str, fusion: str = "") -> bool:
 
 def one_answer(predictions: pd.DataFrame, trial_ids: Sequence[str], split: str) -> frozenset[str]:
     """Return the trials that give at least `ONE_ANSWER` of the examples of a split one and the same answer."""
-    if not {"trial_id", "split", "prediction"} <= set(predictions.columns):
+    if not {"trial_id", "split", "label", "prediction"} <= set(predictions.columns):
         return frozenset()
     rows = predictions[predictions["trial_id"].isin(list(trial_ids)) & (predictions["split"] == split)]
+    rest = 1 - rows["label"].value_counts(normalize=True).max()
     answers = rows.groupby(["trial_id", "prediction"], observed=True).size().groupby("trial_id")
     share = answers.max() / answers.sum()
-    return frozenset(share.index[share >= ONE_ANSWER].astype(str))
+    return frozenset(share.index[share >= max(ONE_ANSWER, 1 - rest / 10)].astype(str))
 
 
 def _settings(trials: pd.DataFrame, arm: PlannedArm, request: RequestRecord) -> dict[str, object]:

@@ -52,6 +52,7 @@ def refuse(argv, capsys):
         (f"--address {'a' * 5000}:1", "a Ray cluster as --address"),
         ("--group all", "--group auto or a number of at least 1, got 'all'"),
         ("--dataset cola --data-dir /nowhere", "--data-dir"),
+        ("--dataset similarity-demo --set class_weights=balanced", "class_weights=none"),
     ],
 )
 def test_flags(argv, wanted, capsys):

@@ -117,7 +117,7 @@ def test_a_page_of_comparisons_without_an_interval(ran):
         ({}, {"control": "base", "arm": "model"}, "'model'"),
         ({"score": "high"}, {"control": "base"}, "wanted numbers in column 'score', got 'high'"),
         ({"seed": 1}, {"control": "base"}, "wanted one run per arm and seed"),
-        ({"x": ["a b", "a"] * 20, "y": ["c", "b c"] * 20}, {"control": "base", "cases": "xy"}, "'a b c'"),
+        ({"x": ["a b", "a"] * 20, "y": ["c", "b c"] * 20}, {"control": "base", "cases": ["x", "y"]}, "'a b c'"),
         ({"run": 1}, {"control": "base", "seed": "run", "scores": ["seed"]}, "another name than 'seed'"),
         ({}, {"control": "base", "smallest_effect": -1}, "a smallest effect above 0 and finite, got -1"),
     ],
@@ -139,6 +139,16 @@ def test_a_table_is_read_as_it_is_written_or_refused(tmp_path, capsys):
     more = [line.replace("\n", ",\n") for line in lines]  # fields than the header has
     assert told("arm,seed,score\n" + "".join(more), "--control", "a")[0] == 2
     assert "one column 'score', got several" in told("arm,seed,score,score\na,1,2,3\n", "--control", "a")[2]
+
+
+def test_names_that_are_no_texts_and_one_name_in_place_of_a_list_are_read():
+    frame = scores(case="x")
+    frame["arm"] = frame["arm"].map({arm: i for i, arm in enumerate(EFFECTS)})
+    found = adalayers.decide(frame, control=0, scores="score", cases="case")
+    assert [*found["arm"]] == ["1", "2", "3", "4"]
+    assert found.equals(adalayers.decide(frame, pairs=[(i, 0) for i in range(1, 5)], cases=["case"]))
+    assert len(noise(frame, scores="score")) == 1
+    refused("wanted a row per run, got none", adalayers.decide, frame[:0], control=0)
 
 
 def test_noise_is_the_spread_and_the_seeds_that_find_the_smallest_effect(ran):

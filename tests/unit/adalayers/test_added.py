@@ -7,7 +7,7 @@ from importlib.metadata import EntryPoint
 import pytest
 
 from adalayers.__main__ import main
-from adalayers.config import config_class
+from adalayers.config import config_class, hyperparameters
 from adalayers.installed import added, load_added
 from adalayers.tasks import kinds
 from tests.helpers.refusing import refused
@@ -63,6 +63,7 @@ def test_a_fusion_that_is_asked_for_and_cannot_be_had_is_bad_input(fault, entrie
     code, said = FAULTS.get(fault, ("X = 1", "was imported and has no configuration of that name"))
     entries("fusions", **{fault: code})
     refused(said, config_class, fault)
+    assert "alpha" in hyperparameters(), "those of other methods are had"
 
 
 def test_studies_are_listed_beside_one_that_cannot_be_had(entries, capsys):

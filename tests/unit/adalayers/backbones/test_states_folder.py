@@ -64,6 +64,8 @@ def test_the_states_are_the_backbones_and_a_study_scores_alike_over_both(wanted,
         )
         for state in own.source.states:
             torch.testing.assert_close(theirs[state], ours[state], atol=5e-3, rtol=5e-3)
+    assert own.also_in_train
+    assert not given.also_in_train, "nothing reads the texts"
     config = trial_config(k=8, epochs=3, batch_size=16)
     read_as = (given.data(mode, cache=tmp_path) for mode in ("memory", "live"))
     assert_same(*(train(config, data, seed=1, test=True) for data in read_as))

@@ -5,6 +5,7 @@ import functools
 import pytest
 
 from adalayers.__main__ import main
+from adalayers.command.repeat import data_request
 from adalayers.data.prepare import DataRequest, prepare
 from adalayers.fusion.layer_mix import LayerMixConfig
 from adalayers.results import study_file as records
@@ -15,7 +16,7 @@ from adalayers.study import trial_id
 from adalayers.training.trainer import train
 from tests.helpers.tiny import tiny_backbone
 
-DATASET = records.DatasetRecord(name="acceptability-demo")
+DATASET = records.DatasetRecord(name="acceptability-demo", source="embedded")
 FLAGS = {"train_examples": 64, "eval_examples": 24, "max_length": 32, "seed": 0}
 CONFIG = LayerMixConfig(k=8, heads=2, epochs=2, lr=0.1 + 0.2, train_examples=32)
 
@@ -77,6 +78,19 @@ def test_others_are_not_the_same(repeated, column, value, told):
     assert code == 1
     assert "not the same" in said
     assert told in said
+
+
+def test_without_names_the_data_are_those_of_the_study():
+    """A folder of one's own, which the hub may have by that name, and a dataset of the hub at no revision."""
+    for base, named in (
+        ({"id": "roberta-large", "path": "/models/roberta-large"}, "/models/roberta-large"),
+        ({"id": "random:mine", "path": "/models/mine"}, "random:/models/mine"),
+        ({"id": "org/base", "path": "/cache/base", "revision": "abc"}, "org/base@abc"),
+    ):
+        data = records.DatasetRecord(name="tomatoes", source="someone/tomatoes")
+        environment = records.EnvironmentRecord(backbone=records.BackboneRecord(**base), dataset=data)
+        asked = data_request(records.StudyFile(environment=environment), None, None, None)
+        assert (asked.backbone, asked.dataset) == (named, "someone/tomatoes")
 
 
 def test_what_cannot_be_repeated_is_bad_input(repeated, tmp_path):

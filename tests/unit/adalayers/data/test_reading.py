@@ -52,6 +52,12 @@ def test_configurations_name_streams_that_there_are(prepared):
     assert trial_config(stream="both").identity(t5)["stream"] == "both"
     assert "stream" not in trial_config().identity(t5) | trial_config().used(bert)
     assert trial_config(stream="decoder").identity(gpt2) == trial_config().identity(gpt2)
+    trial_config(stream="decoder", base_model="fine-tuned").check(gpt2)  # its only one
+    for lower in ("lower-half", "layers:1,2"):  # whose last layer is not read has no norm to be left out
+        behind, before = (
+            trial_config(hidden_states=lower, final_norm=norm).identity(gpt2) for norm in (True, False)
+        )
+        assert behind == before
     for shape, message, config in (
         (gpt2, "has, got stream=both", {"stream": "both"}),
         (t5, "encoder where base_model=fine-tuned", {"stream": "decoder", "base_model": "fine-tuned"}),

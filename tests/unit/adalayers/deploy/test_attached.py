@@ -263,6 +263,8 @@ def test_another_revision_or_another_model_of_the_same_size_is_refused(base_of, 
         monkeypatch.setattr(base.model.config, "_name_or_path", name, raising=False)
         with pytest.raises(BadInput, match=message) if message else contextlib.nullcontext():
             adalayers.attach(base.model, task=task).detach()
+    task.about = {"backbone": {"id": "a-folder", "fingerprint": "0"}}  # which may hold any model of the hub
+    adalayers.attach(base.model, task=task).detach()
 
 
 def test_a_base_model_may_be_compiled_after_attaching_and_one_that_was_before_is_seen(base_of):

@@ -237,6 +237,23 @@ def test_states_beyond_half_precision_are_stored_as_float32(make, scale):
     assert torch.isfinite(read(features)).all()
 
 
+def test_a_store_that_went_on_as_float32_is_continued(make, n_batches, monkeypatch):
+    monkeypatch.setattr("adalayers.features.store.KEEP_SECONDS", 0.0)
+    passes = []
+
+    def beyond(states):
+        if len(passes) == 3:  # the second in float32
+            passes.append("stopped")
+            raise KeyboardInterrupt
+        passes.append("passed")
+        return {state: values * 1e6 for state, values in states.items()}
+
+    with pytest.raises(KeyboardInterrupt):
+        make(change=beyond)
+    assert make(change=beyond).meta["stored_as"] == "float32"
+    assert passes.count("passed") == 1 + n_batches, "one that did not fit, and each once"
+
+
 @pytest.mark.parametrize(("how", "what"), [(7.0, "same number"), (float("nan"), "NaN or infinity")])
 def test_states_that_tell_nothing_apart_are_refused_by_name(make, tmp_path, how, what):
     with pytest.raises(BadInput, match=f"hidden states of .*, {STATE_1.key} .*{what}"):

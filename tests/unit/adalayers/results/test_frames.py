@@ -60,7 +60,12 @@ def test_frames_are_the_files_with_whose_rows_they_are_and_arms_those_of_the_pag
 
 def test_all_studies_are_one_frame_each(folder, tmp_path):
     every, alone = adalayers.results(folder.parents[1]), adalayers.results(folder)
-    assert list(every.studies) == ["alpha_lambda/minilm-cola"]
+    shutil.copytree(folder, folder.parent / "minilm-cola.20260501-101112")  # set aside by --fresh
+    assert (
+        list(every.studies)
+        == list(adalayers.results(folder.parents[1]).studies)
+        == ["alpha_lambda/minilm-cola"]
+    )
     for name in ("arms", "trials", "claims", "curves", "weights", "predictions"):
         frame = getattr(every, name)
         assert list(frame)[:2] == ["study", "case"]

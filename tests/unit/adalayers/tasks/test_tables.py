@@ -200,6 +200,8 @@ def test_words_and_tags_of_column_files_are_what_is_written(tmp_path):
     content = "# text = EU rejects\n1\tEU\tB-ORG\n2\trejects\tO\n\n1\tIt\tO\n"
     assert read(tmp_path / "counted", content, ending="conllu").columns == ("1", "2")
     assert read(tmp_path / "not", content.replace("2\tr", "3\tr"), ending="conll").columns == ("0", "2")
+    universal = "\t".join(["1", "It", "it", "PRON", *"_____", "SpaceAfter=No"]) + "\n\n"
+    assert read(tmp_path / "universal", universal * 2, ending="conllu").columns == ("1", "3")
     contracted = "1\tI\tO\n2-3\tdon't\t_\n2\tdo\tO\n3\tn't\tO\n3.1\tgo\tO\n\n1\tIt\tO\n"
     split, _ = only(tmp_path / "contracted", contracted, "conllu")
     assert split["1"] == [["I", "do", "n't"], ["It"]]

@@ -1,5 +1,7 @@
 """From a name, a folder or the hub to a task: names, columns, labels, splits, draws, fingerprints."""
 
+from types import SimpleNamespace
+
 import datasets
 import numpy as np
 import pandas as pd
@@ -362,7 +364,7 @@ def test_named_classes_are_labels_of_the_only_text_or_of_those_that_are_named(tm
     assert load_task(folder, text_column="two").splits["train"].inputs == ["r", "s"]
     pairs = load_task(folder, text_column="one,two")
     assert pairs.splits["train"].inputs == [("Hi.", "r"), ("No.", "s")]
-    assert (pairs.kind.name, pairs.shared) == ("sequence", {"validation": 2})
+    assert (pairs.kind.name, pairs.also_in_train["validation"].tolist()) == ("sequence", [0, 1])
     refuse(r"unknown column of .* 'tow'; did you mean 'two'", folder, text_column="one,tow")
     rows = rows.remove_columns("two")
     task = load_task(save(tmp_path / "one", train=rows, dev=rows))
@@ -516,6 +518,15 @@ def test_classes_of_words_are_a_kind_of_their_own(tmp_path):
     task = load_task("conll2003-pos", data_dir=tmp_path)
     assert (task.name, task.kind.name, task.metric) == ("conll2003-pos", "word", "accuracy")
     assert task.baseline("test") == pytest.approx(1 / 3)
+    for name in ("train.txt", "valid.txt", "test.txt"):
+        (tmp_path / "files" / "conll2003").mkdir(parents=True, exist_ok=True)
+        (tmp_path / "files" / "conll2003" / name).write_text("Ann NN I-NP I-PER\nran VB I-VP O\n\n. . O O\n")
+    tagged = load_task("conll2003-pos", data_dir=tmp_path / "files")
+    assert (tagged.kind.name, tagged.reading.columns, tagged.label_names) == (
+        "word",
+        ("0", "1"),
+        (".", "NN", "VB"),
+    )
 
 
 # Metrics
@@ -593,11 +604,11 @@ def test_examples_that_also_stand_in_train_are_known(tmp_path):
     test = datasets.concatenate_datasets([sentences(3, 100), sentences(4, 5), sentences(1, 5)])
     folder = save(tmp_path / "mine", train=sentences(20), validation=sentences(6, start=19), test=test)
     task = load_task(folder)
-    assert task.shared == {"validation": 1, "test": 5}
-    add_shared(Folder(tmp_path / "results"), task)
+    assert {name: len(index) for name, index in task.also_in_train.items()} == {"validation": 1, "test": 5}
+    add_shared(Folder(tmp_path / "results"), SimpleNamespace(also_in_train=task.also_in_train))
     assert read_shared(Folder(tmp_path / "results"), "test") == [3, 4, 5, 6, 7]
     words = save(tmp_path / "words", train=tagged(20), validation=tagged(4, start=18))
-    assert load_task(words).shared == {"validation": 2}
+    assert load_task(words).also_in_train["validation"].tolist() == [0, 1]
 
 
 # The embedded ones, and groups

@@ -65,6 +65,7 @@ def row(trial_id: str, status: str = "completed", **more: object) -> dict[str, A
 
 def history(trial_id: str) -> pd.DataFrame:
     columns = {
+        "epoch": [1.0, 2.0],
         "step": [10, 20],
         "lr": [1e-3, 5e-4],
         "train/loss": [0.9, np.inf],
@@ -201,13 +202,17 @@ def test_a_second_run_of_a_study_continues_the_first(folder, uri):
     assert {run.info.status for run in nested.values()} == {"FINISHED"}
     assert points(uri, nested["t2"], "training/val/f1") == [(10, 0.75), (20, 0.5)]
     assert sync(folder, uri) == 0
+    write_folder(folder, [row("t1"), row("t2"), row("t3")])
+    sync(folder, uri)
+    assert runs(uri)[0].data.tags["request/trials"] == "4", "as it is now again"
 
 
 def test_while_trials_run_those_that_have_ended_are_written(folder, uri):
     """By a process that died, which also left a trial half written; the next one writes that from its start."""
     write_folder(folder, [row("t1")])
-    # The second's curves are not there yet: its run is written with them.
-    write_trials(folder, [row("t1"), row("t9")])
+    # The others' curves are not there yet, or not whole: their runs are written with them.
+    write_trials(folder, [row("t1"), row("t8"), row("t9")])
+    folder.write_parquet("history.parquet", pd.concat([history("t1"), history("t8").head(1)]))
     assert mlflow_session.Session(uri, **NAMES).mirror(folder, last=False) == 1
     write_trials(folder, [row("t1")])
     parent, nested, _ = runs(uri)

@@ -12,6 +12,7 @@ import pytest
 import torch
 
 from adalayers.config import trial_config
+from adalayers.errors import Unreachable
 from adalayers.features.features import Subset
 from adalayers.fusion.layer_mix import LayerMixConfig
 from adalayers.models.model import FusionModel
@@ -128,6 +129,18 @@ def test_a_damaged_checkpoint_is_trained_again_to_the_same_numbers(tmp_path, cap
     assert_same(train(settings, data, seed=1, on_evaluation=again.append, checkpoint=work), whole)
     assert again[0].metrics["epoch"] == 1
     assert f"{CHECKPOINT} in {tmp_path} could not be read" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    "error", [Unreachable("no answer within 15 s"), RuntimeError("can't allocate memory")]
+)
+def test_a_checkpoint_that_cannot_be_had_just_now_is_kept(tmp_path, monkeypatch, error):
+    data, work, settings = made_data(), Folder(tmp_path), config()
+    train(settings, data, seed=1, checkpoint=work)
+    monkeypatch.setattr("adalayers.training.trainer.Trainer.restore", mock.Mock(side_effect=error))
+    with pytest.raises(type(error)):
+        train(settings, data, seed=1, checkpoint=work)
+    assert work.exists(CHECKPOINT)
 
 
 def test_the_best_epoch_is_kept_and_the_learning_rate_halved_on_a_plateau():

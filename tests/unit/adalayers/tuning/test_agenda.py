@@ -5,6 +5,9 @@ from dataclasses import replace
 from types import SimpleNamespace
 
 import pytest
+from optuna import load_study
+from optuna.storages import JournalStorage
+from optuna.storages.journal import JournalFileBackend
 from ray import tune
 
 from adalayers.comparisons import PlannedArm, pair
@@ -17,7 +20,9 @@ from adalayers.storage.folder import Folder
 from adalayers.study import Arm, Design, Setting, Space, Study, Tuning, plan, trial_id
 from adalayers.tuning.agenda import Agenda
 from adalayers.tuning.document import request_record
+from adalayers.tuning.search import JOURNAL, check_space, write_journal
 from tests.helpers.made_data import made_data
+from tests.helpers.refusing import refused
 
 SPACE = Space(
     {"alpha": tune.loguniform(1, 100), "entropy_weight": tune.choice([0.0, 0.01])},
@@ -178,6 +183,10 @@ def test_optuna_is_told_how_trials_ended_and_nothing_of_a_point_outside_live_and
     assert [state for state, _, _ in told(live)] == ["FAIL", "PRUNED", "COMPLETE"]
     assert told(live)[1][2] == {1: 0.5}
     assert told(agenda(folder, plan=planned)) == told(live)
+    write_journal(folder, live.searches)
+    storage = JournalStorage(JournalFileBackend(str(folder.path() / JOURNAL)))
+    kept = load_study(study_name=folder.name, storage=storage)
+    assert [trial.state.name for trial in kept.trials] == ["PRUNED", "COMPLETE"]
 
 
 def test_a_search_without_a_best_and_one_whose_best_is_an_arm_confirm_none(folder, tmp_path):
@@ -204,6 +213,7 @@ def test_a_best_that_changes_as_the_search_grows_gets_a_name_of_its_own(folder):
 
 def test_a_small_grid_ends_and_a_large_one_is_said_to_be_partial(folder, tmp_path):
     small = agenda(folder, search="grid", trials=20)
+    assert small.remaining() == 8 + 3 * 2 + 2
     configs = [job.config for job in searched(run(small))]
     assert len(configs) == len(set(configs)) == 8
     assert any("no more than 8" in note for note in small.notes)
@@ -423,6 +433,47 @@ def test_the_last_layer_may_win_a_search_and_be_resumed(folder):
     assert jobs[0].trial_id == last.trial_id
     assert trial_id(again.searches[0].best(), DATA.shape, 0, DATA.provenance) == last.trial_id
     assert [job for job in jobs if job.stage == "confirm" and job.config.values().get("layer") == depth]
+
+
+def test_a_point_that_another_search_has_tried_may_be_the_best(folder):
+    """The last layer alone is the best single layer too."""
+    depth = DATA.shape.streams[0].layers
+    single = Space({}, {"layer": tune.choice([1, depth])}, {"layer": [1, depth]})
+    rate = Space({}, {"lr": tune.choice([1e-3])}, {"lr": [1e-3]})
+    tunings = [
+        Tuning("last", {"mix": "last", "lr": 1e-3}, space=rate),
+        Tuning("single", {"mix": "single", "layer": 1, "lr": 1e-3}, space=single),
+    ]
+    plan = made_plan(study_with(tunings=lambda setting: tunings))
+    made = agenda(folder, plan=plan, trials=2, seeds=1, search="grid")
+    run(made, lambda job: 0.9 if job.config.mix == "last" else 0.1)
+    best = made.searches[1].best()
+    assert (best.mix, best.layer) == ("single", depth)
+
+
+@pytest.mark.parametrize(
+    ("domain", "how", "message"),
+    [
+        (
+            64,
+            "optuna",
+            "wanted a domain of ray.tune for batch_size in the search space of s, got 64; .* FIXED",
+        ),
+        (tune.grid_search([1]), "optuna", "wanted a domain that Optuna searches for batch_size"),
+        (tune.randn(0, 1), "random", "wanted a domain that Optuna searches for batch_size"),
+        (tune.choice([1, 2]), "grid", "wanted values of batch_size in .* for --search grid"),
+        (tune.choice([1, 2]), "optuna", ""),
+    ],
+)
+def test_a_space_that_cannot_be_searched_is_bad_input(domain, how, message):
+    space = Space({}, {"batch_size": domain}, {})
+    if message:
+        refused(message, check_space, space, how, "s")
+    else:
+        check_space(space, how, "s")
+    refused(
+        "'batchsize'; did you mean 'batch_size'", check_space, Space({}, {"batchsize": domain}, {}), how, "s"
+    )
 
 
 def test_tuned_arms_are_compared_with_what_the_controls_search_finds_best_now(tmp_path):

@@ -3,6 +3,7 @@
 import math
 
 import numpy as np
+import pandas as pd
 import pytest
 from scipy import stats
 
@@ -75,6 +76,17 @@ def test_the_step_of_convergence_is_that_of_a_trials_own_gain_and_a_censored_one
     best = convergence.BestSoFar({"a": {seed: tuple(map(np.array, of)) for seed, of in curves.items()}}, 0.2)
     table = convergence.convergence(best, request(["a"]))
     assert table.iloc[0].tolist() == ["a", 30, 20, math.inf, 3, 1]
+
+
+def test_one_answer_is_less_than_what_finds_a_rare_class():
+    labels = ["spam"] * 5 + ["ham"] * 995
+    answers = {"finds": labels, "one": ["ham"] * 1000, "nearly": ["spam"] + ["ham"] * 999}
+    rows = [
+        {"trial_id": name, "split": "test", "label": x, "prediction": y}
+        for name in answers
+        for x, y in zip(labels, answers[name], strict=True)
+    ]
+    assert tables.one_answer(pd.DataFrame(rows), [*answers], "test") == {"one"}
 
 
 def test_ties_for_best_go_to_the_smallest_trial_id(tmp_path):
