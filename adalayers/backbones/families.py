@@ -70,29 +70,30 @@ def _gemma3(config: Any) -> Family:
     return Family("encoder" if getattr(config, "use_bidirectional_attention", False) else "decoder", "norm")
 
 
-_ENCODER = Family("encoder")
-_LLAMA = Family("decoder", "norm")
-_BERT = Family("encoder", parts=LayerParts("attention.output.dense", "output.dense"))
-_MARIAN = Family("encoder-decoder")
+_BERT = [
+    "bert",
+    "camembert",
+    "data2vec-text",
+    "deberta",
+    "deberta-v2",
+    "electra",
+    "ernie",
+    "rembert",
+    "roberta",
+    "xlm-roberta",
+]
+_LLAMA = ["gemma", "gemma2", "llama", "mistral", "olmo2", "phi3", "qwen2", "qwen3", "smollm3", "starcoder2"]
 _T5_LAYER = LayerParts("layer.0.SelfAttention.o", "layer.1.DenseReluDense.wo")
-_T5 = Family("encoder-decoder", "final_layer_norm", parts=_T5_LAYER)
 
 FAMILIES: dict[str, Family | Callable[[Any], Family]] = {
     # Encoders, norms behind each layer's parts: no norm behind the last layer.
     "albert": Family("encoder", shared=True),
-    "bert": _BERT,
-    "camembert": _BERT,
-    "data2vec-text": _BERT,
-    "deberta": _BERT,
-    "deberta-v2": _BERT,
+    **dict.fromkeys(
+        (*_BERT, *_ROBERTA), Family("encoder", parts=LayerParts("attention.output.dense", "output.dense"))
+    ),
     "distilbert": Family("encoder", parts=LayerParts("attention.out_lin", "ffn.lin2")),
-    "electra": _BERT,
-    "ernie": _BERT,
     "mpnet": Family("encoder", parts=LayerParts("attention.attn.o", "output.dense")),
-    "nomic_bert": _ENCODER,
-    "rembert": _ENCODER,
-    "roberta": _BERT,
-    "xlm-roberta": _BERT,
+    "nomic_bert": Family("encoder"),
     # Encoders, norms in front of each layer's parts.
     "eurobert": Family("encoder", "norm"),
     "megatron-bert": Family("encoder", "encoder.ln"),
@@ -100,36 +101,18 @@ FAMILIES: dict[str, Family | Callable[[Any], Family]] = {
     "roberta-prelayernorm": Family("encoder", "LayerNorm"),
     "xlm-roberta-xl": Family("encoder", "encoder.LayerNorm"),
     # Decoders.
-    "bloom": Family("decoder", "ln_f"),
-    "falcon": Family("decoder", "ln_f"),
-    "gemma": _LLAMA,
-    "gemma2": _LLAMA,
+    **dict.fromkeys(("bloom", "falcon", "gpt2", "gpt_neo", "gptj"), Family("decoder", "ln_f")),
+    **dict.fromkeys(_LLAMA, Family("decoder", "norm")),
     "gemma3_text": _gemma3,
-    "gpt2": Family("decoder", "ln_f"),
-    "gpt_neo": Family("decoder", "ln_f"),
     "gpt_neox": Family("decoder", "final_layer_norm"),
-    "gptj": Family("decoder", "ln_f"),
-    "llama": _LLAMA,
-    "mistral": _LLAMA,
-    "olmo2": _LLAMA,
     "opt": _opt,
     "phi": Family("decoder", "final_layernorm"),
-    "phi3": _LLAMA,
-    "qwen2": _LLAMA,
-    "qwen3": _LLAMA,
-    "smollm3": _LLAMA,
-    "starcoder2": _LLAMA,
     # Encoder-decoder models.
     "bart": Family("encoder-decoder", parts=LayerParts("self_attn.out_proj", "fc2")),
-    "blenderbot": Family("encoder-decoder", "layer_norm"),
-    "blenderbot-small": _MARIAN,
-    "m2m_100": Family("encoder-decoder", "layer_norm"),
-    "marian": _MARIAN,
+    **dict.fromkeys(("blenderbot", "m2m_100", "pegasus"), Family("encoder-decoder", "layer_norm")),
+    **dict.fromkeys(("blenderbot-small", "marian"), Family("encoder-decoder")),
     "mbart": Family("encoder-decoder", "layer_norm", first="last"),
-    "mt5": _T5,
-    "pegasus": Family("encoder-decoder", "layer_norm"),
-    "t5": _T5,
-    "umt5": _T5,
+    **dict.fromkeys(("mt5", "t5", "umt5"), Family("encoder-decoder", "final_layer_norm", parts=_T5_LAYER)),
 }
 
 

@@ -17,7 +17,8 @@ import json
 import logging
 import shutil
 import weakref
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections import UserDict
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Literal, Protocol
 
@@ -77,22 +78,11 @@ class Features(Protocol):
         ...
 
 
-class Lazy(Mapping[State, Tensor]):
-    """A mapping whose values are made by `make(key)` at each access, and not kept."""
+class Lazy(UserDict[State, Any]):
+    """A mapping of functions: its values are what they return, at each access, and not kept."""
 
-    def __init__(self, keys: Sequence[State], make: Callable[[State], Tensor]):
-        self._keys, self._make = keys, make
-
-    def __getitem__(self, key: Any) -> Tensor:
-        if key not in self._keys:
-            raise KeyError(key)
-        return self._make(key)
-
-    def __iter__(self) -> Iterator[State]:
-        return iter(self._keys)
-
-    def __len__(self) -> int:
-        return len(self._keys)
+    def __getitem__(self, key: State) -> Tensor:
+        return self.data[key]()
 
 
 class StoredFeatures:
@@ -130,9 +120,14 @@ class StoredFeatures:
         index = torch.from_numpy(starts if self.pooled else ragged_rows(starts, self.lengths[examples]))
         if self.resident and device.type != "cpu":
             index = to_device(index, device)
-            return Lazy(states, lambda state: self._on_gpu(state, device).index_select(0, index))
-        # Rows are copied: no view of the store ever reaches a trial. Copies travel as they are stored.
-        return Lazy(states, lambda state: to_device(self._tensor(state).index_select(0, index), device))
+
+        def rows(state: State) -> Tensor:
+            """Return copies: no view of the store ever reaches a trial. They travel as they are stored."""
+            if index.device.type != "cpu":
+                return self._on_gpu(state, device).index_select(0, index)
+            return to_device(self._tensor(state).index_select(0, index), device)
+
+        return Lazy({state: functools.partial(rows, state) for state in states})
 
     def _tensor(self, state: State) -> Tensor:
         if state not in self._mapped:

@@ -110,12 +110,14 @@ class AcrossClaim(Claim):
         what: The mean of an effect over cases, the difference of an effect between two cases, or of their scores.
         case, reference: The two cases; `ALL` and "" for a mean.
         cases: All that it is of.
+        by_case: Of a mean, what each of them has on the seeds that all have.
     """
 
     what: What
     case: str
     reference: str
     cases: tuple[str, ...]
+    by_case: tuple[float, ...] = ()
 
     def as_json(self) -> JsonObject:
         """Return the fields of the file format: those of a claim, and of which cases it is."""
@@ -245,6 +247,7 @@ def _seen(what: What, parts: Sequence[tuple[Case, Comparison]], factors: Sequenc
         case=ALL if what == MEAN else cases[-1].name,
         reference="" if what == MEAN else cases[0].name,
         cases=tuple(case.name for case in cases),
+        by_case=tuple(len(seen) * fmean(one.values[seed] for seed in values) for one in seen if values),
     )
 
 

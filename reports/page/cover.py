@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from statistics import fmean
 from typing import Any
 
 import pandas as pd
@@ -15,7 +14,7 @@ from adalayers.results.interim_analyses import EXTENSIONS, PLANNED
 from adalayers.results.measures import measured
 from adalayers.results.study_file import StudyFile
 from reports import names
-from reports.evidence.across import MEAN, SCORE, Across, AcrossClaim, Case
+from reports.evidence.across import MEAN, SCORE, Across, Case
 from reports.page.finding import finding, share_of_the_way
 from reports.page.limits import own_rates
 from reports.plots import legend, looks_of, panels, points, styled
@@ -86,7 +85,6 @@ def _told(result: Across) -> Iterator[Mapping[str, Any]]:
     judged = (claim for claim in result.claims if claim.primary)
     for claim in sorted(judged, key=lambda claim: [*TITLES].index(claim.what)):
         than, request = "", by_name[claim.cases[0]].request
-        each = [_in_case(claim, by_name[name]) for name in claim.cases if claim.what == MEAN and claim.n]
         if claim.what == SCORE:
             name = names.arm(claim.arm, by_name[claim.case].request)
         else:
@@ -96,7 +94,7 @@ def _told(result: Across) -> Iterator[Mapping[str, Any]]:
             than = names.arm(claim.control, request) if claim.control == request.control else ""
         metric, words = short(claim.metric), names.VERDICTS[claim.told]
         about = {"cases": claim.cases, "claim": claim, "metric": metric, "words": words, "than": than}
-        about["ends"] = (min(each), max(each)) if each else None
+        about["ends"] = (min(claim.by_case), max(claim.by_case)) if claim.by_case else None
         yield {"kind": f"{TITLES[claim.what]} ({metric})", "name": name, **about}
 
 
@@ -105,18 +103,6 @@ def _of_both(name: str, other: str) -> str:
     return (
         name if name == other else max(name.replace(names.LAST, ""), other.replace(names.LAST, ""), key=len)
     )
-
-
-def _in_case(claim: AcrossClaim, case: Case) -> float:
-    """Return what one case has of a mean over cases, on the seeds that all have."""
-    weights = {
-        arm: weight * len(claim.cases)
-        for name, weight in claim.weights.items()
-        for own, _, arm in [name.partition("/")]
-        if own == case.name
-    }
-    of_case = case.seen(weights).values
-    return fmean(of_case[seed] for seed in claim.values)
 
 
 def state(study: StudyFile) -> str:

@@ -117,7 +117,11 @@ def test_a_page_of_comparisons_without_an_interval(ran):
         ({}, {"control": "base", "arm": "model"}, "'model'"),
         ({"score": "high"}, {"control": "base"}, "wanted numbers in column 'score', got 'high'"),
         ({"seed": 1}, {"control": "base"}, "wanted one run per arm and seed"),
-        ({"x": ["a b", "a"] * 20, "y": ["c", "b c"] * 20}, {"control": "base", "cases": ["x", "y"]}, "'a b c'"),
+        (
+            {"x": ["a b", "a"] * 20, "y": ["c", "b c"] * 20},
+            {"control": "base", "cases": ["x", "y"]},
+            "'a b c'",
+        ),
         ({"run": 1}, {"control": "base", "seed": "run", "scores": ["seed"]}, "another name than 'seed'"),
         ({}, {"control": "base", "smallest_effect": -1}, "a smallest effect above 0 and finite, got -1"),
     ],

@@ -2,7 +2,7 @@
 
 import subprocess
 
-from adalayers.results.provenance import git_state
+from adalayers.results.provenance import device, git_state
 from adalayers.results.study_file import GitRecord
 
 
@@ -21,3 +21,10 @@ def test_a_change_of_the_code_is_said_and_one_of_its_results_is_none(tmp_path):
     # Without a checkout of its own nothing is known.
     (tmp_path / "site-packages").mkdir()
     assert git_state(tmp_path / "site-packages") == GitRecord()
+
+
+def test_trials_that_take_no_gpu_ran_on_the_cpu(monkeypatch):
+    monkeypatch.setattr("torch.cuda.is_available", lambda: True)
+    monkeypatch.setattr("torch.cuda.get_device_name", lambda index: "H100")
+    assert device(gpu=True) == "H100"
+    assert device(gpu=False).startswith("cpu (")

@@ -148,3 +148,17 @@ def test_rates_that_differ_between_arms_are_told(tmp_path):
 def test_every_rule_has_its_words():
     words = environment().get_template("limits.md.j2").module
     assert all(hasattr(words, rule.__name__) for rule in RULES)
+    lost = {"lost": {"failed": 0, "diverged": 2}, "arms": [], "unfinished": 0}
+    assert "again" not in words.without_result(lost), "a trial that diverged is not tried again"
+    assert "tries them again" in words.without_result(lost | {"lost": {"failed": 1, "diverged": 0}})
+
+
+def test_where_nothing_is_planned_or_believed_nothing_comes_next(tmp_path):
+    evidence = evidence_of(sound(), tmp_path)
+    evidence.__dict__["claims"] = []
+    assert next_run(evidence).kind == "none"
+    one = sound()
+    one.trials.append({**one.of(CONTROL)[0], "trial_id": "again"})  # two of one seed: none is believed
+    withheld = evidence_of(one, tmp_path)
+    assert len(withheld.loaded.withheld) == 2
+    assert next_run(withheld).kind == "none"

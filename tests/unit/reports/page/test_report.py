@@ -215,7 +215,14 @@ def test_what_the_page_does_not_read_goes(tmp_path):
     """Of predictions the test split, and scores where wrong; of history evaluations, and weights of a mix."""
     predictions, history = tmp_path / "predictions.parquet", tmp_path / "history.parquet"
     (tmp_path / "best").mkdir()
-    for name in ("best/model.safetensors", "claims.json", "trials.csv", "details.md", "contrasts.json"):
+    for name in (
+        "best/model.safetensors",
+        "claims.json",
+        "trials.csv",
+        "details.md",
+        "contrasts.json",
+        "examples.md",
+    ):
         (tmp_path / name).touch()
     (tmp_path / "report.md").write_text("# A study\n")
     records = {"dataset": {"path": "/home/someone/cola"}, "backbone": {"path": "/home/cola", "id": "minilm"}}

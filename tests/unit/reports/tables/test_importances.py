@@ -11,9 +11,10 @@ from optuna.distributions import IntDistribution, distribution_to_json
 from adalayers.comparisons import IMPORTANCES_FROM
 from adalayers.results.study_file import RequestRecord, StudyFile
 from reports.reading.load import load
-from reports.reading.space import Domain, as_choice, describe, domains
+from reports.reading.space import Domain, as_choice, describe, domains, edges
 from reports.tables.importances import importances, search_points, target_share
 from tests.helpers.made_up import MadeUp, choice, ranged
+from tests.helpers.pages import evidence_of
 
 ALPHA = Domain("alpha", "scientific", 1.0, 1024.0, log=True)
 WEIGHT = Domain("entropy_weight", "scientific", choices=("0.0", "0.001", "0.01"))
@@ -63,6 +64,17 @@ def test_search_points_leave_out_what_is_not_whole(tmp_path):
     assert found["trial_id"].iloc[0] == "search005"
     assert sorted(found["trial_id"][1:]) == ["search000", "search001"]
     assert set(found["status"][1:]) == {"stopped"}
+
+
+def test_a_hyperparameter_that_no_trial_uses_is_passed_over(tmp_path):
+    made = MadeUp(seeds=1, search=12, stopped=0)
+    for row in made.trials:
+        row.pop("config/lr")
+    made.study["request"]["search"] = "grid"
+    evidence = evidence_of(made, tmp_path)
+    assert "lr" not in {domain.name for domain in evidence.space}
+    assert len(evidence.points) == 12
+    assert "lr" not in {edge["name"] for edge in edges(evidence.trials, evidence.loaded.study)}
 
 
 def test_importances_are_those_of_completed_trials():
