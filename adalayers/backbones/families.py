@@ -70,18 +70,8 @@ def _gemma3(config: Any) -> Family:
     return Family("encoder" if getattr(config, "use_bidirectional_attention", False) else "decoder", "norm")
 
 
-_BERT = [
-    "bert",
-    "camembert",
-    "data2vec-text",
-    "deberta",
-    "deberta-v2",
-    "electra",
-    "ernie",
-    "rembert",
-    "roberta",
-    "xlm-roberta",
-]
+_BERT = ("bert", "camembert", "data2vec-text", "deberta", "deberta-v2", "electra", "ernie", "rembert")
+_ROBERTA = ("roberta", "xlm-roberta")
 _LLAMA = ["gemma", "gemma2", "llama", "mistral", "olmo2", "phi3", "qwen2", "qwen3", "smollm3", "starcoder2"]
 _T5_LAYER = LayerParts("layer.0.SelfAttention.o", "layer.1.DenseReluDense.wo")
 
