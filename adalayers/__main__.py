@@ -100,8 +100,8 @@ def _parser() -> argparse.ArgumentParser:
     flag = command("repeat", "repeat:repeat", "train a study's trial again, alone, and compare").add_argument
     flag("folder", metavar="FOLDER", help=_RESULTS)
     flag("trial_id", metavar="TRIAL", help="a trial_id of its trials.csv")
-    flag("--backbone", metavar="NAME", help="where the backbone is; default: by the name that the study has")
-    flag("--dataset", metavar="NAME", help="where the dataset is; default: by the name that the study has")
+    flag("--backbone", metavar="NAME", help="where the backbone is; default: as the study has it")
+    flag("--dataset", metavar="NAME", help="where the dataset is; default: as the study has it")
     _data_dir(flag)
 
     parser = command("predict", "predict:predict", "ask trained tasks of one base model about texts")

@@ -418,8 +418,13 @@ def hyperparameters() -> dict[str, type]:
         try:
             hints |= _hints(config_class(name))
         except BadInput as error:  # of another package
-            logger.warning(f"the fusion {name} is passed over: {error}")
+            _passed_over(name, str(error))
     return hints
+
+
+@functools.cache
+def _passed_over(name: str, why: str) -> None:
+    logger.warning(f"the fusion {name} is passed over: {why}")
 
 
 def parse_overrides(assignments: list[str] | tuple[str, ...]) -> Settings:

@@ -446,7 +446,7 @@ class PlannedSearch:
     notes: list[str] = field(default_factory=list)
 
     def at_most(self, trials: int, how: str) -> int:
-        """Return how many trials it has, of so many that a user wants: a grid no more than its points."""
+        """Return how many trials it has where a user wants `trials`; a grid has no more than its points."""
         wanted = max(trials, self.min_trials) if trials else 0
         return min(wanted, len(self.space.points)) if how == "grid" else wanted
 

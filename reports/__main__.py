@@ -57,7 +57,7 @@ def rebuild(folder: str) -> bool:
         except BadInput as error:
             print(plain(error), file=sys.stderr)
     for parent, below in above.items():
-        if len(below) > 1:
+        if len(below) > 1 or Folder(parent).exists(REPORT):
             print(plain(write_cover(parent, below, built)))
     return len(built) == len(studies)
 

@@ -4,8 +4,8 @@ from ray import tune
 
 SCIENTIFIC = {
     "mix": tune.choice(["single"]),
-    # Layers beyond the backbone's are left out once it is known; 48 is the deepest of the hub's common encoders.
-    "layer": tune.choice(list(range(1, 49))),
+    # Layers beyond the backbone's are left out once it is known; 128 is more than any has.
+    "layer": tune.choice(list(range(1, 129))),
     # False is what the released code did to its baselines: it froze the projections with the mix.
     "train_projections": tune.choice([True, False]),
 }

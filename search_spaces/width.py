@@ -7,8 +7,8 @@ K = [64, 128]
 
 SCIENTIFIC = {
     "mix": tune.choice(["single"]),
-    # Layers beyond the backbone's are left out once it is known; 48 is the deepest of the hub's common encoders.
-    "layer": tune.choice(list(range(1, 49))),
+    # Layers beyond the backbone's are left out once it is known; 128 is more than any has.
+    "layer": tune.choice(list(range(1, 129))),
     "k": tune.choice([64, 128, 256, 384, 512, 768, 1024]),
 }
 

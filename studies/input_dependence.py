@@ -8,8 +8,8 @@ Fixed       all else at the script's defaults or --set; projections, head, numbe
 Metric      the dataset's selection metric, or --metric; chosen on validation, published on test
 Budget      three arms, the uniform mix and the thesis's mix x --seeds, unpruned; no search unless --trials is given
 Command     python studies/input_dependence.py --backbone minilm --dataset cola conll2003
-Result      so far, MiniLM (docs/results): on CoNLL-2003 weights by text are better than static ones by 0.015, on
-            these examples; weights by token are not shown to be
+Result      so far, MiniLM (docs/results/README.md): on CoNLL-2003 weights by text are better than static ones by
+            0.015, on these examples; weights by token are not shown to be
 
 The mixes:
     All project the hidden states of a frozen base model, add them up with weights that sum to 1, and read the sum by

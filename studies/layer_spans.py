@@ -10,9 +10,9 @@ Fixed       mix_lr at 1e-3, for it is one axis with alpha; all else at the scrip
 Metric      the dataset's selection metric, or --metric; spans on validation, as in that report, arms on test
 Budget      four arms x --seeds, unpruned; every span is scored with each trained model, relative to it
 Command     python studies/layer_spans.py --backbone minilm --dataset conll2003
-Result      so far, MiniLM on 2,000 sentences of CoNLL-2003 (docs/answers.md): adapters beat the mix by 0.112 F1. It
-            loses 22% of its F1 on validation without its upper three layers and 42% without its lower three, they 53%
-            and 63%
+Result      so far, MiniLM on 2,000 sentences of CoNLL-2003 (docs/answers.md): adapters beat the mix by 0.112 test
+            F1. It loses 22% of its F1 on validation without its upper three layers and 42% without its lower three,
+            they 53% and 63% (not judged)
 
 The spans:
     The layer mix adds up projections of a frozen backbone's hidden states with the weights p̃ = softmax(α p), p

@@ -24,9 +24,9 @@ MEMORY_SHARE = 0.7
 """Most of a device's memory that the weights of a backbone may take: the rest is for its hidden states and others."""
 
 
-@functools.lru_cache(maxsize=2)  # in float32 too, where a trial trains it
+@functools.lru_cache(maxsize=2)  # one may be there twice: in float32 too, where a trial trains it
 def shared_backbone(source: BackboneSource, device: torch.device) -> Backbone:
-    """Return the backbone, loaded once per process: all trials of the process share it, so never change it."""
+    """Return the backbone; a process keeps the last two, which all its trials share, so never change it."""
     return load(source).to(device)
 
 

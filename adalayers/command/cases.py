@@ -58,8 +58,6 @@ def cases(study: Study, flags: Flags, hold: Callable[[Folder], None] = lambda fo
         sources.canonical(request.backbone, request.data_dir)
         tasks.canonical(request.dataset, request.data_dir)
     space = study.space()
-    if flags.study.trials:
-        check_space(space, flags.study.search, study.name)
     base = base_config(space, flags.study.set, flags.study.epochs)
     if "fusion" in flags.study.set:
         space = space.without([name for name in space.nuisance if name not in base.values()])
@@ -68,8 +66,8 @@ def cases(study: Study, flags: Flags, hold: Callable[[Folder], None] = lambda fo
     def enter(folder: Folder) -> None:
         if folder.address in taken:
             raise BadInput(
-                f"wanted each backbone, dataset and label column once, got {folder.uri} twice; name it once, "
-                "and revisions of one model in commands of their own, each with a --label"
+                f"wanted each backbone, dataset and label column once, got {folder.uri} twice; name it once; "
+                "run each revision of a model in a command of its own, with a --label"
             )
         taken.add(folder.address)
         hold(folder)

@@ -36,7 +36,7 @@ def repeat(
     Args:
         folder:   Of the study's results; nothing in it is changed.
         trial_id: Of a completed trial.
-        backbone: Where its base model is; None: by the id that the study has.
+        backbone: Where its base model is; None: as the study has it, a folder by its path.
         dataset:  Where its data are, likewise.
         data_dir: A folder of local copies of both.
 
@@ -95,7 +95,7 @@ def data_request(
         dataset = data.path or data.name
     if backbone is None and base.id.startswith(STATES):
         backbone = f"{STATES}{base.path}"
-    if backbone is None and base.path and "/" not in base.id:
+    if backbone is None and data_dir is None and base.path and "/" not in base.id:
         backbone = f"{'random:' if base.id.startswith('random:') else ''}{base.path}"
     return dataclasses.replace(
         study.request.data,

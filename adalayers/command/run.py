@@ -67,11 +67,14 @@ def run(study: Study, flags: Flags, cases: list[Case]) -> Ended:
         counted = ", ".join(f"{n} {status}" for status, n in statuses.items()) or "no trials"
         logger.info(f"{case.folder.name} {ran.state}: {counted}")
         show(report)
-    root = Folder(flags.output).child(study.name)
-    if len(cases) > 1 or root.exists(REPORT):
+    root, interrupted = (
+        Folder(flags.output).child(study.name),
+        any(ran.state == "interrupted" for ran in running),
+    )
+    if len(cases) > 1 or (root.exists(REPORT) and not interrupted):
         below = [root.child(name) for name in root.names()]
         show(reports.write_cover(root, [folder for folder in below if folder.exists(STUDY)]))
-    if any(ran.state == "interrupted" for ran in running):
+    if interrupted:
         return "interrupted"
     if why := why_most_failed([row for ran in running for row in ran.record.rows.values()]):
         logger.error(f"error: {why}")

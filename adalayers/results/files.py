@@ -43,7 +43,7 @@ RATES = "rates"
 """The `search` of trials that `--rates` made: no search, for each arm keeps the best of its own."""
 
 ASIDE = re.compile(r"\.\d{8}-\d{6}$")
-"""How `--fresh` renames the study it sets aside, which nothing over several studies counts: by the time."""
+"""How the name of a study ends that `--fresh` has set aside: with the time."""
 
 PREFIXES = {"validation": "val", "test": "test"}
 """The splits that are scored, and how the names of their scores begin."""

@@ -160,7 +160,8 @@ def results(folder: Folder | str | Path) -> StudyResults | AllResults:
     """Return what a study has left, or all studies below a folder, as frames.
 
     Args:
-        folder: `<output>/<study>/<backbone>-<dataset>`, or one above several; a path or a URI.
+        folder: `<output>/<study>/<backbone>-<dataset>`, or one above several, of which those that `--fresh` has set
+            aside are left out unless there are no others; a path or a URI.
 
     Raises:
         BadInput: There is no study, two have one name, or `study.json` or `trials.csv` of one cannot be read.

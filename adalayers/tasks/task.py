@@ -165,7 +165,9 @@ def load_task(request: DataRequest) -> Task:
     corpus = corpora.read(name, request.data_dir, splits)
     entry, told = name.entry, corpus.columns
     text: str | tuple[str, ...] = request.text_column or told[:1] or (entry.text if entry else ())
-    of_file = (entry.tags if entry and entry.tags else told[1]) if told else None
+    of_file = told[1] if told else None
+    if entry and entry.tags and told[:1] == ("0",):
+        of_file = entry.tags
     label = request.label_column or of_file or (entry.label if entry else None)
     if isinstance(text, str):
         pair = tuple(part.strip() for part in text.split(","))

@@ -115,8 +115,11 @@ class Session:
             # Where it cannot be read, which its study says, runs go without their curves.
             history, why = files.rows_or_why(folder, files.HISTORY) if missing else (pd.DataFrame(), "")
             if missing and not (last or why):  # curves are written less often than rows: whole at the end
-                drawn = history.groupby("trial_id")["epoch"].max()
-                missing = [row for row in missing if drawn.get(row["trial_id"], -1) >= (row["epochs"] or 0)]
+                drawn: Mapping[Any, float] = (
+                    history.groupby("trial_id")["epoch"].max().to_dict() if "epoch" in history else {}
+                )
+                ran = {row["trial_id"]: values.number(row["epochs"]) or 0.0 for row in missing}
+                missing = [row for row in missing if drawn.get(row["trial_id"], -1) >= ran[row["trial_id"]]]
             for row in missing:
                 self._write(row, history[history["trial_id"] == row["trial_id"]])
             if last:

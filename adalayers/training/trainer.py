@@ -21,6 +21,7 @@ from torch.utils._pytree import tree_map_only
 
 from adalayers.config import TrialConfig
 from adalayers.data.trial_data import Passes, TrialData
+from adalayers.errors import Unreachable
 from adalayers.fusion.fusion import Fusion
 from adalayers.models.model import FusionModel
 from adalayers.models.trainable_base.model import build_model
@@ -58,7 +59,7 @@ class Evaluation:
              validation score so far
     row:     the trial's columns of `trials.csv` so far, as of the best epoch
     history: all rows of `history.parquet` so far
-    last:    whether training ends here by itself; of Head2Toe, either of its two rounds
+    last:    whether training ends here by itself; Head2Toe has two rounds: true at the end of each
     """
 
     metrics: dict[str, float]
@@ -143,7 +144,7 @@ def restored(
         return trainer
     try:
         trainer.restore(checkpoint)
-    except OSError:  # it may answer when the trial is tried again
+    except Unreachable:  # it may answer when the trial is tried again
         raise
     except Exception as error:  # of what was cut off, overwritten, or is of something else
         if is_out_of_memory(error):

@@ -280,7 +280,7 @@ def floor(evidence: Evidence) -> Mapping[str, Any] | None:
     by_arm = tables.values(evidence.trials, f"{evidence.split}/accuracy").values()
     own = [fmean(by_seed.values()) for by_seed in by_arm] if metric in OF_ANSWERS and most else []
     told = {"closed": closed, "trivial": trivial, "accuracies": (min(own), max(own)) if own else None}
-    # Of a rare class a tenth of all that is left to be won.
+    # Where one class is nearly all, a tenth of what it leaves.
     at_floor = bool(own) and max(own) < most + min(smallest_effect("accuracy"), 0.1 * (1 - most))
     return {**told, "most": most} if closed < NEAR_FLOOR or at_floor else None
 

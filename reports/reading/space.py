@@ -80,13 +80,15 @@ def _edges(trials: pd.DataFrame, study: StudyFile, search: str) -> list[dict[str
         rows = rows[rows["search"] == search]
     scores = numbers(rows[rows["status"] == "completed"], f"val/{request.metric}").dropna()
     best = records(rows.loc[[scores.idxmax()]])[0] if len(scores) else {}
+    # What a search finds best may have run in another one.
+    tuned = next((arm.config for arm in request.arms if search and search in arm.tunes), {})
     found = []
     for domain in domains(study, search):
         if column(domain.name) not in rows:
             continue  # nothing here uses it
-        chosen = levels(rows[column(domain.name)]) if grid else domain.choices
+        value = level(tuned.get(domain.name, best.get(column(domain.name))))
+        chosen = [*levels(rows[column(domain.name)]), value] if grid else domain.choices
         ends = numeric(levels(chosen)) if chosen else [domain.low, domain.high]
-        value = level(best.get(column(domain.name)))
         if not isinstance(value, float) or ends is None or (chosen and len(ends) < 3):
             continue
         low, high, at = min(ends), max(ends), value

@@ -25,7 +25,7 @@ KEYS = ("stage", "status", "arm", "seed", "trial_id")
 ONE_ANSWER = 0.99
 """Share of a split's examples with one and the same answer from which on a trial is said to give one answer.
 
-Where a label is nearly as frequent, all but a tenth of its rest.
+Where one label is that frequent, all but a tenth of the other labels' share.
 """
 
 LAYER_MIX = "layer-mix"
@@ -146,7 +146,7 @@ def is_learned(mix: str, fusion: str = "") -> bool:
 
 
 def one_answer(predictions: pd.DataFrame, trial_ids: Sequence[str], split: str) -> frozenset[str]:
-    """Return the trials that give at least `ONE_ANSWER` of the examples of a split one and the same answer."""
+    """Return the trials that give nearly all examples of a split one and the same answer, as `ONE_ANSWER` says."""
     if not {"trial_id", "split", "label", "prediction"} <= set(predictions.columns):
         return frozenset()
     rows = predictions[predictions["trial_id"].isin(list(trial_ids)) & (predictions["split"] == split)]

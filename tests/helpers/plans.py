@@ -31,6 +31,7 @@ FIXED = {"batch_size": 32, "hidden_states": "layers:1,6"}
 MORE: dict[str, dict[str, dict[str, Any]]] = {
     "ablation": {"no positions": {"shape": TEXTS, "dataset": "imdb"}},
     "alpha_lambda": {"a rate of the mix": {"shape": TEXTS, "dataset": "another", "mix_lr": 0.01}},
+    "cutoff": {"after training alone": {"shape": TEXTS, "cutoff_when": "after-training"}},
     "decoder_layers": {
         "both": {"shape": BART},
         "a decoder": {"shape": GPT2},

@@ -210,13 +210,16 @@ def test_a_second_run_of_a_study_continues_the_first(folder, uri):
 def test_while_trials_run_those_that_have_ended_are_written(folder, uri):
     """By a process that died, which also left a trial half written; the next one writes that from its start."""
     write_folder(folder, [row("t1")])
+    folder.delete("history.parquet")
+    assert mlflow_session.Session(uri, **NAMES).mirror(folder, last=False) == 0
     # The others' curves are not there yet, or not whole: their runs are written with them.
-    write_trials(folder, [row("t1"), row("t8"), row("t9")])
-    folder.write_parquet("history.parquet", pd.concat([history("t1"), history("t8").head(1)]))
-    assert mlflow_session.Session(uri, **NAMES).mirror(folder, last=False) == 1
+    write_trials(folder, [row("t1"), row("t7", "diverged", epochs=None), row("t8"), row("t9")])
+    few = [history("t1"), history("t7").head(1), history("t8").head(1)]
+    folder.write_parquet("history.parquet", pd.concat(few))
+    assert mlflow_session.Session(uri, **NAMES).mirror(folder, last=False) == 2
     write_trials(folder, [row("t1")])
     parent, nested, _ = runs(uri)
-    assert (parent.info.status, [*nested]) == ("RUNNING", ["t1"])
+    assert (parent.info.status, sorted(nested)) == ("RUNNING", ["t1", "t7"])
     client_of(uri).update_run(nested["t1"].info.run_id, status="RUNNING")
 
     assert sync(folder, uri) == 1
