@@ -37,18 +37,15 @@ def arms(setting: Setting) -> tuple[list[Arm], list[str]]:
     """Return cutoff x alpha, without a cutoff first, at work always and only after training; then the uniform mix."""
     from search_spaces.cutoff import ALPHA
 
-    levels, whens = (
-        {"cutoff": cutoffs(setting), "alpha": ALPHA},
-        setting.levels("cutoff_when", ["always", AFTER]),
-    )
-    core = [
-        replace(
-            arm, name=f"{arm.name}{' after training' if arm.overrides['cutoff'] and when == AFTER else ''}"
-        )
-        for when in whens
-        for arm in crossed(setting, levels, {"mix": "learned", "cutoff_when": when})
-        if arm.overrides["cutoff"] or when == whens[0]
-    ]
+    levels = {"cutoff": cutoffs(setting), "alpha": ALPHA}
+    whens = setting.levels("cutoff_when", ["always", AFTER])
+    core = []
+    for when in whens:
+        for arm in crossed(setting, levels, {"mix": "learned", "cutoff_when": when}):
+            if not arm.overrides["cutoff"]:  # the same whenever it is at work
+                core += [arm] if when == whens[0] else []
+            else:
+                core.append(replace(arm, name=f"{arm.name} after training") if when == AFTER else arm)
     return [*core, UNIFORM], []
 
 

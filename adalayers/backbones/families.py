@@ -72,7 +72,7 @@ def _gemma3(config: Any) -> Family:
 
 _BERT = ("bert", "camembert", "data2vec-text", "deberta", "deberta-v2", "electra", "ernie", "rembert")
 _ROBERTA = ("roberta", "xlm-roberta")
-_LLAMA = ["gemma", "gemma2", "llama", "mistral", "olmo2", "phi3", "qwen2", "qwen3", "smollm3", "starcoder2"]
+_LLAMA = ("gemma", "gemma2", "llama", "mistral", "olmo2", "phi3", "qwen2", "qwen3", "smollm3", "starcoder2")
 _T5_LAYER = LayerParts("layer.0.SelfAttention.o", "layer.1.DenseReluDense.wo")
 
 FAMILIES: dict[str, Family | Callable[[Any], Family]] = {

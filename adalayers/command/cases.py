@@ -140,8 +140,9 @@ def _case(
     plan = study_plan(study, space, setting)
     for search in plan.searches if flags.study.trials else ():
         check_space(search.space, flags.study.search, study.name)
-    for config in (*(arm.config for arm in plan.arms), *(search.base for search in plan.searches)):
-        task.kind.class_weights(config.class_weights, task.gold("train"))
+    planned = (*(arm.config for arm in plan.arms), *(search.base for search in plan.searches))
+    for scheme in {config.class_weights for config in planned}:
+        task.kind.class_weights(scheme, task.gold("train"))
     name = "-".join([prepared.source.name, prepared.task.name, *suffix])
     folder = Folder(flags.output).child(study.name).child(name)
     request_record = asked(flags, prepared)

@@ -197,9 +197,8 @@ class Session:
                     content = clean(content.decode(errors="replace")).encode()
                 target.write_bytes(content)
             ours = os.environ.get(_TIMEOUT) == environ.DEFAULTS[_TIMEOUT]
-            with environ.inherited(
-                {_TIMEOUT: "120"} if ours else {}
-            ):  # a server answers once it holds a file
+            patience = {_TIMEOUT: "120"} if ours else {}  # a server answers once it holds a file
+            with environ.inherited(patience):
                 self._client.log_artifacts(self._parent, staged)
             report = Path(staged, files.REPORT)
             note = report.read_text(encoding="utf-8")[:_NOTE] if report.exists() else ""

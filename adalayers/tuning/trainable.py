@@ -79,8 +79,8 @@ def trainable(
         return
     values = {key: value for key, value in config.items() if key not in (*DATA_KEYS, "seed")}
     trial = trial_config(**values)
-    asked = {key: config[key] for key in DATA_KEYS if key in config}
-    listed = ((key, tuple(value) if isinstance(value, list) else value) for key, value in asked.items())
+    given = {key: config[key] for key in DATA_KEYS if key in config}
+    listed = ((key, tuple(value) if isinstance(value, list) else value) for key, value in given.items())
     pool = _prepared(tuple(listed), trial.stream)
 
     def on_evaluation(evaluation: Evaluation) -> None:

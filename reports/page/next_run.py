@@ -73,9 +73,9 @@ def _to_decide(evidence: Evidence, command: str) -> Next:
         longer = changed(command, epochs=str(4 * request.epochs), label="longer")
         minutes = _minutes(evidence, request.seeds, new=True)
         return Next("longer", longer, minutes and 4 * minutes)
-    open_ = [claim for claim in claims if not claim.decided]
     if not claims:
         return Next("none")
+    open_ = [claim for claim in claims if not claim.decided]
     if not open_:
         witness = changed(command, seed=str(request.seed + OTHER_SEEDS), label="again")
         most = max((claim.n for claim in claims), default=0)
