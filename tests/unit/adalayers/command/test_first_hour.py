@@ -14,7 +14,8 @@ from tests.helpers.documented import ROOT, fenced
 from tests.helpers.refusing import refused
 
 PUBLISHED = ROOT / "docs" / "results"
-STUDY = PUBLISHED / "single_layer" / "minilm-cola"
+NAME = "ablation/minilm-conll2003-whole"
+STUDY = PUBLISHED / NAME
 
 
 @pytest.fixture
@@ -36,7 +37,7 @@ def test_a_study_runs_from_python_and_returns_its_results(ran):
     results = adalayers.study("single_layer", **how, label=None)
     words = "--backbone minilm gpt2 --seeds 6 --set k=32 positions=True --fresh"
     assert (ran["argv"], ran["program"]) == (words.split(), "adalayers study single_layer")
-    assert results.arms["arm"].iloc[0] == "mix"
+    assert results.arms["arm"].iloc[0] == "published"
     ran["folders"] = ran["folders"] * 2
     refused("each study once", adalayers.study, "single_layer")
     refused("unknown study", adalayers.study, "single_layers")
@@ -73,10 +74,10 @@ def test_studies_are_listed_with_their_state_and_the_time_left(capsys, tmp_path)
 
     said = listed(PUBLISHED).splitlines()
     assert len(said) == 1 + len([*PUBLISHED.glob("*/*/study.json")])
-    assert any(line.split() == ["single_layer/minilm-cola", "finished", "16", "96"] for line in said), said
+    assert any(line.split() == [NAME, "finished", "16", "96"] for line in said), said
     assert str(tmp_path) in listed(tmp_path)
-    assert "results/single_layer/minilm-cola " in listed(PUBLISHED.parent)
-    folder, study = Folder(tmp_path / "single_layer" / "minilm-cola"), Folder(STUDY).read_json("study.json")
+    assert f"results/{NAME} " in listed(PUBLISHED.parent)
+    folder, study = Folder(tmp_path / NAME), Folder(STUDY).read_json("study.json")
     study["runs"]["state"] = "running"
     study["request"]["rates"] = [1e-3, 3e-3]  # of the two trials of each arm at them none is there yet
     folder.write_json("study.json", study)

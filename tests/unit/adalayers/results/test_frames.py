@@ -118,7 +118,7 @@ def test_the_example_notebook_runs(monkeypatch):
             if cell["cell_type"] == "code":
                 exec(compile("".join(cell["source"]), "example.ipynb", "exec"), names)
     plt.close("all")
-    assert len(names["trained"]) == len(names["untrained"]) == 6
+    assert len(names["trained"]) == len(names["untrained"]) == 12
     assert names["axes"].get_legend_handles_labels()[1][1:] == ["one layer, trained", "one layer, untrained"]
 
 
@@ -152,7 +152,7 @@ def test_no_cell_of_text_is_a_formula_for_a_spreadsheet(copy):
 
 
 def test_a_column_has_one_type_in_all_frames():
-    results = adalayers.results(RESULTS / "single_layer" / "minilm-cola")
+    results = adalayers.results(RESULTS / "single_layer" / "all-mpnet-base-v2-cola")
     shared = results.arms.columns.intersection(results.trials.columns)
     assert len(shared) > 2
     assert (results.arms[shared].dtypes == results.trials[shared].dtypes).all()
