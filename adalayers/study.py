@@ -277,18 +277,18 @@ class Flag:
 def named_by(wanted: str, names: Iterable[str], what: str) -> list[str]:
     """Return those of `names` that a flag of several names means; all where it is empty.
 
-    A name is typed with - for spaces and without commas, whole or as far as one of its words; `what` says what it is
-    of.
+    A name is typed with - for spaces and without commas, in either case, whole or as far as one of its words; `what`
+    says what it is of.
 
     Raises:
         BadInput: One that means none of them.
     """
     typed = {name: f"{name.replace(',', '').replace(' ', '-').lower()}-" for name in names}
-    for prefix in wanted.split():
-        if not any(name.startswith(f"{prefix}-") for name in typed.values()):
-            raise unknown(what, prefix, [name.removesuffix("-") for name in typed.values()])
-    prefixes = tuple(f"{prefix}-" for prefix in wanted.split()) or ("",)
-    return [name for name, as_typed in typed.items() if as_typed.startswith(prefixes)]
+    prefixes = [f"{prefix}-" for prefix in wanted.lower().split()]
+    for prefix in prefixes:
+        if not any(name.startswith(prefix) for name in typed.values()):
+            raise unknown(what, prefix.removesuffix("-"), [name.removesuffix("-") for name in typed.values()])
+    return [name for name, as_typed in typed.items() if as_typed.startswith(tuple(prefixes) or "")]
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -169,7 +169,7 @@ STUDY = Study(
             "which methods, next to the layer mix: names as of arms, with - for spaces, or how they begin, such as "
             "concat layer-graph fine-tuning (default: all)",
             default=lambda datasets: "",
-            canonical=lambda names, data_dir: " ".join(sorted({*names.split()})),
+            canonical=lambda names, data_dir: " ".join(sorted({*names.lower().split()})),
             several=True,
         ),
     ),

@@ -29,6 +29,14 @@ def test_what_a_study_cannot_set_is_named():
     refused(r"unknown method 'concat-matchd'; .*'concat-matched'", plan, methods.STUDY, own=own)
 
 
+def test_methods_are_named_as_their_arms_are():
+    """In either case: one study, whichever is typed."""
+    argv = [["--methods", name] for name in ("DWAtt-matched", "dwatt-matched")]
+    assert len({str(parse(methods.STUDY, given).own_identity) for given in argv}) == 1
+    made = planned(methods.STUDY, setting_of(methods.STUDY, TEXTS, own={"methods": "DWAtt-matched"}))
+    assert [arm.name for arm in made.arms] == ["layer mix", "DWAtt matched"]
+
+
 def test_methods_compare_what_the_last_searches_found():
     """The best of an earlier search keeps the plain name, and stands behind the others."""
     top, selected = "fine-tuning, of as many top layers", "fine-tuning, up to the selected layer"
