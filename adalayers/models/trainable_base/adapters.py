@@ -43,9 +43,9 @@ class Adapters(nn.Module):
     They act on what attention's projection gives, and on what the second feed-forward layer gives, before dropout, the
     residual connection and the norm. (The paper's figure 2 shows no dropout; its released code drops out first.)
 
+    There are none before `put_into`.
+
     Args:
-        layers: Number of a layer -> the layer, into which they are put by hooks.
-        parts:  The places within each.
         config: Their width m, and their sharing. none: an adapter for each place; layer: one for both places of a
                 layer; three: one for all places of layers 1-3, one for those of 4-6, ... (Mohebbi and Rajaee, section
                 6.2).
@@ -53,29 +53,28 @@ class Adapters(nn.Module):
         seed:   Of their starts; each depends on its place alone, not on which others there are.
 
     Attributes:
+        layers: Numbers of the layers that have some.
+        off:    Numbers of layers in which they do nothing now.
         acting: Weights that act on a token: those of an adapter as often as it has a place.
     """
 
-    def __init__(
-        self,
-        layers: Mapping[int, nn.Module],
-        parts: LayerParts,
-        config: AdapterConfig,
-        *,
-        inner: int,
-        seed: int,
-    ):
+    def __init__(self, config: AdapterConfig, *, inner: int, seed: int):
         super().__init__()
-        self.layers = tuple(layers)
+        self._config, self._inner, self._seed = config, inner, seed
+        self.layers: tuple[int, ...] = ()
         self.off: frozenset[int] = frozenset()
         self.by_place = nn.ModuleDict()
         self.acting = 0
+
+    def put_into(self, layers: Mapping[int, nn.Module], parts: LayerParts) -> None:
+        """Put adapters into layers by their numbers, by hooks on the `parts` of each."""
+        self.layers = tuple(layers)
         for number, layer in layers.items():
-            for part, name in (("attention", parts.attention), ("feedforward", parts.feedforward)):
-                key = _key(config.adapter_sharing, number, part)
+            for part, name in vars(parts).items():
+                key = _key(self._config.adapter_sharing, number, part)
                 if key not in self.by_place:
-                    with drawing(seed, "adapters", key):
-                        self.by_place[key] = Adapter(inner, config.adapter_width)
+                    with drawing(self._seed, "adapters", key):
+                        self.by_place[key] = Adapter(self._inner, self._config.adapter_width)
                 self.acting += sum(parameter.numel() for parameter in self.by_place[key].parameters())
                 layer.get_submodule(name).register_forward_hook(functools.partial(self._adapted, number, key))
 

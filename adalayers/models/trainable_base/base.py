@@ -36,7 +36,6 @@ class Base(Backbone):
             streams=backbone.streams,
             width=backbone.width,
             family=backbone.family,
-            pad_id=backbone.pad_id,
         )
         name = list_of_layers(self.model, self.streams[0].layers)
         if name is None:
@@ -71,12 +70,10 @@ class Base(Backbone):
 
         What no gradient from `states` reaches is left frozen: a pooler, a norm behind a layer that is not run.
         """
-        of_layers = {id(p) for layer in self.layers for p in layer.parameters()}
-        chosen = [p for layer in self.layers[first - 1 : last] for p in layer.parameters()]
-        if others:
-            chosen = [*(p for p in self.model.parameters() if id(p) not in of_layers), *chosen]
-        for parameter in chosen:
-            parameter.requires_grad_(True)
+        self.model.requires_grad_(others)
+        self.layers.requires_grad_(False)
+        self.layers[first - 1 : last].requires_grad_(True)
+        chosen = [parameter for parameter in self.model.parameters() if parameter.requires_grad]
         for parameter in self._unreached(chosen, states):
             parameter.requires_grad_(False)
 

@@ -49,9 +49,8 @@ class TrainableBaseModel(FusionModel):
 
     def __init__(self, config: TrialConfig, shape: Shape, backbone: Backbone, *, seed: int = 0):
         super().__init__(config, shape, seed=seed)
-        self.seed = seed
         self.base = Base(backbone)
-        self.adapters: Adapters | None = None
+        self.adapters = Adapters(config, inner=shape.width, seed=seed)
         self.generator: torch.Generator | None = None
         self.span = nn.Buffer(torch.zeros(3, dtype=torch.long))
 
@@ -84,10 +83,9 @@ class TrainableBaseModel(FusionModel):
             states = [state for state in self.fusion.states if state.number == deepest]
             base.train_layers(first, last, others=self._trains_embeddings, states=states)
             return
-        parts = layer_parts(self.shape.family)
         layers = {number: base.layers[number - 1] for number in range(first, last + 1)}
-        adapters = Adapters(layers, parts, config, inner=self.shape.width, seed=self.seed)
-        self.adapters = adapters.to(self.span.device)
+        self.adapters.put_into(layers, layer_parts(self.shape.family))
+        self.adapters.to(self.span.device)
         if config.adapter_norms:
             for module in itertools.chain.from_iterable(layer.modules() for layer in layers.values()):
                 if "norm" in type(module).__name__.lower():
@@ -121,21 +119,20 @@ class TrainableBaseModel(FusionModel):
 
     def parameter_groups(self) -> list[ParameterGroup]:
         """Return the head's and the fusion's groups, then what is trained within the base model, at `base_lr`."""
-        within = [*self.base.parameters(), *(self.adapters.parameters() if self.adapters else ())]
+        within = [*self.base.parameters(), *self.adapters.parameters()]
         own = [parameter for parameter in within if parameter.requires_grad]
         return [*super().parameter_groups(), ParameterGroup(own, lr=self.config.base_lr)]
 
     def base_use(self) -> BaseUse:
         """Return what a pass takes, which no other task can share; embedding tables are changed, and no operations."""
         first, _, deepest = self.span.tolist()
-        adapters = self.adapters
         return BaseUse(
             run=deepest,
             own_pass=True,
             through=deepest - first + 1,
             trained=_trained(self.base.layers[:deepest]),
-            adapters=0 if adapters is None else adapters.acting,
-            changed=_trained(self.base) + (0 if adapters is None else _trained(adapters)),
+            adapters=self.adapters.acting,
+            changed=_trained(self.base) + _trained(self.adapters),
         )
 
     def kept_at_use(self) -> int:
@@ -174,7 +171,7 @@ class TrainableBaseModel(FusionModel):
 
         All of them may be taken away. Nothing sums to 1, so there is no other way than `renormalise`, and no cutoff.
         """
-        if self.adapters is None:
+        if not self.adapters.layers:
             return super().as_variant(variant)
         layers = set(variant.without) & set(self.adapters.layers)
         if not layers or not variant.renormalise or variant.cutoff is not None:
@@ -184,7 +181,6 @@ class TrainableBaseModel(FusionModel):
     @contextlib.contextmanager
     def _without_adapters(self, layers: Collection[int]) -> Iterator[None]:
         """Evaluate as if the adapters of `layers` were not there (Houlsby et al. 2019, section 3.6)."""
-        assert self.adapters is not None
         before, self.adapters.off = self.adapters.off, frozenset(layers)
         try:
             yield

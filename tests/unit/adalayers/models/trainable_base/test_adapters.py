@@ -52,7 +52,8 @@ THREES = {2: "01-03", 3: "01-03", 4: "04-06", 5: "04-06", 6: "04-06", 7: "07-09"
 def test_places_share_adapters(sharing, adapters):
     layers = {number: layer() for number in range(2, 8)}
     config = AdapterConfig(adapter_width=2, adapter_sharing=sharing)
-    made, x = Adapters(layers, PLACES, config, inner=4, seed=0), torch.randn(3, 4)
+    made, x = Adapters(config, inner=4, seed=0), torch.randn(3, 4)
+    made.put_into(layers, PLACES)
     assert made.layers == tuple(range(2, 8))
     assert len(made.by_place) == adapters
     assert made.acting == 12 * (2 * 4 * 2 + 4 + 2)
@@ -61,7 +62,9 @@ def test_places_share_adapters(sharing, adapters):
             names = {"none": f"{number:02d}_{place}", "layer": f"{number:02d}", "three": THREES[number]}
             assert torch.equal(module(x), made.by_place[names[sharing]](x))
     # A start depends on the place and the seed alone.
-    one, other = (Adapters({7: layer()}, PLACES, config, inner=4, seed=seed) for seed in (0, 1))
+    one, other = (Adapters(config, inner=4, seed=seed) for seed in (0, 1))
+    for each in (one, other):
+        each.put_into({7: layer()}, PLACES)
     starts = [[*each.by_place.values()][-1].down.weight for each in (made, one, other)]
     assert torch.equal(starts[0], starts[1])
     assert not torch.equal(starts[0], starts[2])
