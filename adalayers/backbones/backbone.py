@@ -30,8 +30,7 @@ class Backbone(nn.Module):
         states: The hidden states that are given; None: all of the streams'.
         width: K.
         family: How its hidden states are read.
-        pad_id: Stands at padding.
-        start_id: What the decoder of an encoder-decoder model reads first, unless its family says the text's last.
+        pad_id: Stands at padding; as the model's config says, else 0.
         depth: Layers that the model still has, where those beyond it were left out.
     """
 
@@ -43,8 +42,6 @@ class Backbone(nn.Module):
         width: int,
         family: Family,
         states: Sequence[State] | None = None,
-        pad_id: int = 0,
-        start_id: int | None = None,
         depth: int | None = None,
     ):
         super().__init__()
@@ -52,7 +49,9 @@ class Backbone(nn.Module):
         self.streams, self.width = tuple(streams), width
         all_states = tuple(state for stream in streams for state in stream.states())
         self.states = all_states if states is None else tuple(states)
-        self.family, self.pad_id, self.start_id, self.depth = family, pad_id, start_id, depth
+        self.family, self.depth = family, depth
+        pad_id = getattr(getattr(model, "config", None), "pad_token_id", None)
+        self.pad_id = max(pad_id or 0, 0)  # some say -1
         self.train(False)
 
     def train(self, mode: bool = True) -> Backbone:
@@ -81,26 +80,20 @@ class Backbone(nn.Module):
             self.model.eval()  # someone may have called model.train() past our own
         # RoBERTa's kind counts positions by what is no pad token, so padding has to be that token.
         input_ids = input_ids.masked_fill(attention_mask == 0, self.pad_id)
-        more: dict[str, Tensor] = {}
+        given = {"input_ids": input_ids, "attention_mask": attention_mask}
         if len(self.streams) > 1:
             moved = self._moved(input_ids, attention_mask)
-            more = {"decoder_input_ids": moved, "decoder_attention_mask": attention_mask}
+            given |= {"decoder_input_ids": moved, "decoder_attention_mask": attention_mask}
         elif token_types is not None and (getattr(self.model.config, "type_vocab_size", 0) or 0) > 1:
-            more = {"token_type_ids": token_types}
+            given["token_type_ids"] = token_types
         before_norm: list[list[Tensor]] = [[] for _ in self.streams]
         with ExitStack() as hooks:  # which do not stay: a copy of the model would note as well
             for stream, module, seen in zip(self.streams, self.stream_modules(), before_norm, strict=True):
                 if stream.final_norm:  # what enters it is the last state as the others are
                     norm = module.get_submodule(self.family.final_norm)
-                    note = norm.register_forward_pre_hook(lambda _, given, seen=seen: seen.append(given[0]))
+                    note = norm.register_forward_pre_hook(lambda _, inputs, seen=seen: seen.append(inputs[0]))
                     hooks.enter_context(note)
-            output = self.model(
-                input_ids=input_ids,
-                attention_mask=attention_mask,
-                output_hidden_states=True,
-                return_dict=True,
-                **more,
-            )
+            output = self.model(**given, output_hidden_states=True, return_dict=True)
         every = dict[State, Tensor]()
         for stream, seen in zip(self.streams, before_norm, strict=True):
             own = output["hidden_states" if len(self.streams) == 1 else f"{stream.name}_hidden_states"]
@@ -128,7 +121,8 @@ class Backbone(nn.Module):
         if self.family.first == "last":
             first = input_ids.gather(1, attention_mask.sum(dim=1, keepdim=True) - 1)
         else:
-            first = torch.full_like(input_ids[:, :1], self.start_id)  # type: ignore[arg-type]  # None is refused
+            start: Any = self.model.config.decoder_start_token_id  # None is refused
+            first = torch.full_like(input_ids[:, :1], start)
         return torch.cat([first, input_ids[:, :-1]], dim=1)
 
     def _named(self, stream: Stream, states: list[Tensor]) -> dict[State, Tensor]:

@@ -59,9 +59,9 @@ def _tried(config: Any) -> Family:
     generator = torch.Generator().manual_seed(0)
     ids = torch.randint(8, VOCABULARY, (len(LENGTHS), max(LENGTHS)), generator=generator)
     mask = (torch.arange(max(LENGTHS)) < torch.tensor(LENGTHS).unsqueeze(1)).long()
-    if list_of_layers(module, layers) is None:
+    if (name := list_of_layers(module, layers)) is None:
         raise BadInput("no list of its layers is found")
-    final_norm = _final_norm(module, layers, ids, mask)
+    final_norm = _final_norm(module, f"{name}.{layers - 1}", ids, mask)
     if final_norm is None:
         raise BadInput(
             "the last of its hidden states is neither the last layer's own nor that behind one norm"
@@ -71,7 +71,6 @@ def _tried(config: Any) -> Family:
         streams=[Stream("encoder", layers, final_norm=bool(final_norm))],
         width=model.config.hidden_size,
         family=Family("encoder", final_norm),
-        pad_id=getattr(model.config, "pad_token_id", None) or 0,
     )
 
     def states(ids: Tensor, mask: Tensor) -> list[Tensor]:
@@ -102,11 +101,9 @@ def _small(config: Any, layers: int) -> Any:
         if hasattr(small, name):
             setattr(small, name, layers)
     small.vocab_size = VOCABULARY
-    for token, name in enumerate(
-        ("pad_token_id", "bos_token_id", "eos_token_id", "sep_token_id", "cls_token_id")
-    ):
-        if isinstance(getattr(small, name, None), int):
-            setattr(small, name, token)
+    for token, name in enumerate(("pad", "bos", "eos", "sep", "cls")):
+        if isinstance(getattr(small, f"{name}_token_id", None), int):
+            setattr(small, f"{name}_token_id", token)
     with torch.random.fork_rng(devices=[]):
         torch.default_generator.manual_seed(0)
         model = AutoModel.from_config(small, trust_remote_code=False, dtype=torch.float32)
@@ -121,10 +118,8 @@ def _same(a: Tensor, b: Tensor) -> bool:
     return bool((a - b).abs().max() <= STATE_TOLERANCE * a.abs().max())
 
 
-def _final_norm(module: nn.Module, layers: int, ids: Tensor, mask: Tensor) -> str | None:
+def _final_norm(module: nn.Module, last_layer: str, ids: Tensor, mask: Tensor) -> str | None:
     """Return the name of the norm behind the last layer; "" where there is none, None for something else there."""
-    name = list_of_layers(module, layers)
-    assert name is not None
     seen: dict[str, tuple[Any, Any]] = {}
 
     def note(each: str, within: nn.Module, given: Any, named: dict[str, Any], output: Any) -> None:
@@ -136,11 +131,11 @@ def _final_norm(module: nn.Module, layers: int, ids: Tensor, mask: Tensor) -> st
             hook = functools.partial(note, each)
             hooks.enter_context(within.register_forward_hook(hook, with_kwargs=True))
         given = module(input_ids=ids, attention_mask=mask, output_hidden_states=True, return_dict=True)
-    last, own = given.hidden_states[-1], seen[f"{name}.{layers - 1}"][1]
+    last, own = given.hidden_states[-1], seen[last_layer][1]
     if torch.equal(last, own):
         return ""
     for submodule, (entered, left) in seen.items():
-        if submodule and not submodule.startswith(name) and entered is own and torch.equal(left, last):
+        if submodule and entered is own and torch.equal(left, last):
             return submodule
     return None
 
@@ -155,9 +150,9 @@ def last_state_problem(backbone: Backbone) -> str:
     for stream, module in zip(backbone.streams, backbone.stream_modules(), strict=True):
         wanted = backbone.family.final_norm if stream.final_norm else ""
         layers = backbone.depth or stream.layers
-        if list_of_layers(module, layers) is None:  # all layers are one and the same
+        if (name := list_of_layers(module, layers)) is None:  # all layers are one and the same
             continue
-        found = _final_norm(module, layers, ids, torch.ones_like(ids))
+        found = _final_norm(module, f"{name}.{layers - 1}", ids, torch.ones_like(ids))
         if found != wanted:
             lies = "nowhere that is known" if found is None else f"behind {found or 'the last layer'}"
             return f"that of the {stream.name} lies {lies}, not behind {wanted or 'the last layer'}"

@@ -53,7 +53,9 @@ def load(source: BackboneSource) -> Backbone:
             f"machine has {size(memory)}; read fewer layers (--set hidden_states=layers:1,6), compute in "
             "bfloat16 (--backbone-dtype bfloat16), or take a smaller backbone"
         )
-    model = _random(source) if source.random else _pretrained(source, depth)
+    # What the checkpoint lacks of weights (mostly a pooler) is drawn too: not from the trials' stream.
+    with hub.quiet(), torch.random.fork_rng(devices=[]):
+        model = _random(source) if source.random else _pretrained(source, depth)
     if depth is not None and source.random:
         del model.get_submodule(list_of_layers(model, source.layers))[depth:]
         pretrained.shorten(model.config, source.layers, depth)
@@ -70,8 +72,6 @@ def load(source: BackboneSource) -> Backbone:
         states=source.states,
         width=source.width,
         family=source.reading,
-        pad_id=max(getattr(model.config, "pad_token_id", None) or 0, 0),  # some say -1
-        start_id=getattr(model.config, "decoder_start_token_id", None),
         depth=depth,
     )
     _require_pass(backbone, source)
@@ -116,10 +116,8 @@ def _random(source: BackboneSource) -> Any:
     from transformers import AutoModel
 
     config = pretrained.read_config(source.folder, source.id)
-    with hub.quiet(), torch.random.fork_rng(devices=[]):
-        # Not `torch.manual_seed`, which would seed the GPUs' generators too.
-        torch.default_generator.manual_seed(pretrained.RANDOM_SEED)
-        return AutoModel.from_config(config, trust_remote_code=False, dtype=getattr(torch, source.dtype))
+    torch.default_generator.manual_seed(pretrained.RANDOM_SEED)  # torch.manual_seed reseeds the GPUs too
+    return AutoModel.from_config(config, trust_remote_code=False, dtype=getattr(torch, source.dtype))
 
 
 def _pretrained(source: BackboneSource, depth: int | None) -> Any:
@@ -133,14 +131,9 @@ def _pretrained(source: BackboneSource, depth: int | None) -> Any:
     config = pretrained.read_config(source.folder, source.id)
     if depth is not None:
         pretrained.shorten(config, source.layers, depth)
-    # Weights that the checkpoint lacks (mostly a pooler) are drawn at random: not from the trials' stream.
     wanted = f"wanted the weights of {source.id!r} in {str(source.folder)!r}, they cannot be loaded"
-    with (
-        hub.quiet(),
-        torch.random.fork_rng(devices=[]),
-        hub.refusing(wanted, "fetch or save the model again"),
-        pretrained.staged(source.folder, with_weights=True) as place,
-    ):
+    staged = pretrained.staged(source.folder, with_weights=True)
+    with hub.refusing(wanted, "fetch or save the model again"), staged as place:
         model, report = AutoModel.from_pretrained(
             place,
             config=config,
