@@ -76,22 +76,17 @@ def encoded_states(states: StatesFolder, task: Task) -> dict[str, Encoded]:
         there, where = lengths[place], states.folder / place
         wanted = f"the hidden states of {task.rows[place]} examples, the rows of {place} of {task.name} in their order,"
         require(len(there) == task.rows[place], wanted, where, len(there))
-        of_each = there[split.index]
-        words = None if split.offsets is None else np.diff(split.offsets)
-        if words is not None and len(other := np.flatnonzero(words != of_each)):
-            i = other[0]
-            wanted = f"a row for each of the {words[i]} words of {task.place(role, int(i))}, its first token's state,"
-            require(False, wanted, where, of_each[i])
+        of_each, none = there[split.index], np.zeros(len(split), np.int64)
+        columns = {"offsets": np.cumsum([0, *of_each]), "cut": none}
+        if split.offsets is not None:
+            words = np.diff(split.offsets)
+            if len(wrong := np.flatnonzero(words != of_each)):
+                i, example = wrong[0], task.place(role, int(wrong[0]))
+                wanted = f"a row for each of the {words[i]} words of {example}, its first token's state,"
+                require(False, wanted, where, of_each[i])
+            of_words = np.concatenate([np.arange(n) for n in words])
+            columns |= {"word_starts": of_words, "word_ends": of_words}
+            columns |= {"word_offsets": split.offsets, "lost_words": none}
         rows = firsts[place] + ragged_index(np.cumsum([0, *there]), split.index)
-        none = np.zeros(len(split), np.int64)
-        of_words = None if words is None else np.concatenate([np.arange(n) for n in words])
-        encoded[role] = Encoded(
-            rows,
-            np.cumsum([0, *of_each]),
-            of_words,
-            split.offsets,
-            none,
-            None if words is None else none,
-            word_ends=of_words,
-        )
+        encoded[role] = Encoded(rows, **columns)
     return encoded

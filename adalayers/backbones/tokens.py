@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import KW_ONLY, dataclass, replace
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
@@ -73,7 +73,6 @@ class Encoded:
     cut: np.ndarray | None = None
     lost_words: np.ndarray | None = None
     special: np.ndarray | None = None
-    _: KW_ONLY
     word_ends: np.ndarray | None = None
     token_types: np.ndarray | None = None
 
