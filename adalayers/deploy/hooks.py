@@ -13,9 +13,6 @@ from adalayers.backbones.families import family_of
 from adalayers.errors import BadInput
 from adalayers.states import Shape, State, Stream
 
-INNER = "decoder."
-"""What a decoder's layers are named below where task models call that part itself, and pass the model by (OPT)."""
-
 
 def find_stream(base: Any, shape: Shape, name: str) -> tuple[nn.Module, Mapping[State, nn.Module | None]]:
     """Return the modules of a base model that a stream of hidden states passes through.
@@ -59,21 +56,16 @@ def find_stream(base: Any, shape: Shape, name: str) -> tuple[nn.Module, Mapping[
             f"wanted a base model of a family that is known, to find the norm behind its last layer, got "
             f"{config.model_type!r}; give it an entry in adalayers/backbones/families.py"
         )
-    inner = ""
-    if family and family.kind == "decoder" and layers.startswith(INNER):
-        module, inner = module.get_submodule(INNER.removesuffix(".")), INNER
-
-    def part(path: str) -> nn.Module:
-        return module.get_submodule(path.removeprefix(inner))
-
     entered: dict[State, nn.Module | None] = {}
     for state in stream.states():
         if state.number < stream.layers:
-            entered[state] = part(f"{layers}.{state.number}")
+            entered[state] = module.get_submodule(f"{layers}.{state.number}")
         elif family and state.before_norm:
-            entered[state] = part(family.final_norm)
+            entered[state] = module.get_submodule(family.final_norm)
         else:  # OPT-350m maps the last state to another width
-            entered[state] = part(family.removed) if family and family.removed else None
+            entered[state] = module.get_submodule(family.removed) if family and family.removed else None
+    if family and family.kind == "decoder" and layers.startswith("decoder."):
+        return module.get_submodule("decoder"), entered  # task models call it, and pass the model by (OPT)
     return module, entered
 
 

@@ -79,12 +79,11 @@ def study_of(about: Mapping[str, Any]) -> StudySummary | None:
     if "study" not in about:
         return None
     try:
-        summary: StudySummary = from_json(StudySummary, about["study"], "study")
+        return from_json(StudySummary, about["study"], "study")
     except ValueError as error:
         raise BadInput(
             f"wanted what a study said of trained parts, in their config.json {error}; take another copy"
         ) from error
-    return summary
 
 
 def study_summary(folder: str | Path, about: Mapping[str, Any]) -> StudySummary | None:

@@ -64,8 +64,7 @@ class Predictor:
         self.apart = apart
         self.cut = 0
         self.tokenizer = load_tokenizer(source)
-        shared = [task for task in self.tasks.values() if task.config.base_model == "frozen"]
-        read = {state for task in shared for state in task.live()}
+        read = {state for task in self.tasks.values() for state in task.live()}
         self._base = loading.load(source.reads(read)).to(self.device) if read else None
 
     @property
