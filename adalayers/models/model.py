@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
-from contextlib import AbstractContextManager, nullcontext
+from contextlib import AbstractContextManager
 from typing import Any
 
 from jaxtyping import Float
@@ -38,6 +38,11 @@ class BaseUse:
     trained: int = 0
     adapters: int = 0
     changed: int = 0
+
+
+def trained_weights(module: nn.Module) -> int:
+    """Return how many weights of a module are trained."""
+    return sum(parameter.numel() for parameter in module.parameters() if parameter.requires_grad)
 
 
 class FusionModel(nn.Module):
@@ -114,8 +119,7 @@ class FusionModel(nn.Module):
 
     def n_parameters(self) -> int:
         """Return the number of trainable parameters that can affect the output."""
-        trainable = sum(p.numel() for p in self.parameters() if p.requires_grad)
-        return trainable - self.fusion.unused_parameters()
+        return trained_weights(self) - self.fusion.unused_parameters()
 
     def as_variant(self, variant: Variant) -> AbstractContextManager[None] | None:
         """Return a context in which the model answers as `variant` says; None where no layer is left or taken away.
@@ -130,8 +134,6 @@ class FusionModel(nn.Module):
             or (variant.cutoff is not None and weights.get(f"mix/weight_{state.name}", 1.0) <= variant.cutoff)
         ]
         cuts = variant.cutoff is not None and any(name.startswith("mix/weight_") for name in weights)
-        if cuts and not dropped:
-            return nullcontext()
-        if not dropped or len(dropped) == len(self.fusion.states):
+        if not (dropped or cuts) or len(dropped) == len(self.fusion.states):
             return None
         return self.fusion.without(dropped, renormalise=variant.renormalise)

@@ -19,7 +19,7 @@ from adalayers.backbones.sources import BackboneSource
 from adalayers.config import TrialConfig
 from adalayers.errors import BadInput
 from adalayers.fusion.fusion import ParameterGroup
-from adalayers.models.model import BaseUse, FusionModel
+from adalayers.models.model import BaseUse, FusionModel, trained_weights
 from adalayers.models.trainable_base.adapters import Adapters
 from adalayers.models.trainable_base.base import Base
 from adalayers.states import Shape, State
@@ -97,7 +97,7 @@ class TrainableBaseModel(FusionModel):
 
     def forward_batch(self, batch: Any) -> Float[Tensor, "items outputs"]:
         """Return what `forward` does of the states that the base model now gives for a batch's `input_ids`."""
-        with self._drawing():
+        with self._drawing() if self.training else contextlib.nullcontext():
             states = self.base.of_sequences(
                 batch.input_ids, batch.lengths, self.fusion.live(), batch.token_types
             )
@@ -106,9 +106,6 @@ class TrainableBaseModel(FusionModel):
     @contextlib.contextmanager
     def _drawing(self) -> Iterator[None]:
         """Let the base model's dropout, which knows torch's global stream alone, follow from `generator`."""
-        if not self.training:
-            yield
-            return
         device = self.span.device
         seed = int(torch.randint(1 << 62, (), generator=self.generator, device=device))
         with torch.random.fork_rng(devices=[device] if device.type == "cuda" else []):
@@ -130,9 +127,9 @@ class TrainableBaseModel(FusionModel):
             run=deepest,
             own_pass=True,
             through=deepest - first + 1,
-            trained=_trained(self.base.layers[:deepest]),
+            trained=trained_weights(self.base.layers[:deepest]),
             adapters=self.adapters.acting,
-            changed=_trained(self.base) + _trained(self.adapters),
+            changed=trained_weights(self.base) + trained_weights(self.adapters),
         )
 
     def kept_at_use(self) -> int:
@@ -186,11 +183,6 @@ class TrainableBaseModel(FusionModel):
             yield
         finally:
             self.adapters.off = before
-
-
-def _trained(module: nn.Module) -> int:
-    """Return how many weights of a module are trained."""
-    return sum(parameter.numel() for parameter in module.parameters() if parameter.requires_grad)
 
 
 def build_model(
