@@ -87,11 +87,10 @@ class ExtraLayers(Fusion, config=ExtraLayersConfig):
 
     def __init__(self, config: ExtraLayersConfig, shape: Shape):
         super().__init__(config, shape, config.states(shape)[-1:])
-        heads, layers = config.heads, config.n_layers(shape)
-        if config.own_width:
-            heads = own_heads(shape.width)
+        heads = own_heads(shape.width) if config.own_width else config.heads
         self.projected = Projected(self.states, shape.width, config.projected_to)
-        self.layers = nn.ModuleList(PostNormLayer(self.width, heads, config.dropout) for _ in range(layers))
+        made = (PostNormLayer(self.width, heads, config.dropout) for _ in range(config.n_layers(shape)))
+        self.layers = nn.ModuleList(made)
 
     def fuse(self, states: States, lengths: Lengths, live: list[State]) -> Float[Tensor, "tokens width"]:
         """Return the last layer's output, float32."""

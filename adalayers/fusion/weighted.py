@@ -60,11 +60,9 @@ class WeightedConfig(TrialConfig):
     def fixed_weights(self, shape: Shape) -> Float[Tensor, " states"]:
         """Return the weights of the hidden states read where they are not learned; learned ones: all alike."""
         states = self.states(shape)
-        weights = torch.zeros(len(states))
-        numbers = [state.number for state in states]
-        single = None if self.layer is None else numbers.index(self.layer)
-        weights[{"single": single, "last": -1}.get(self.mix, slice(None))] = 1.0
-        return weights / weights.sum()
+        single = [state for state in states if state.number == self.layer]
+        read = {"single": single, "last": states[-1:]}.get(self.mix, states)
+        return torch.tensor([(state in read) / len(read) for state in states])
 
 
 class WeightedFusion(Fusion):
