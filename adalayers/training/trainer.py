@@ -144,10 +144,8 @@ def restored(
         return trainer
     try:
         trainer.restore(checkpoint)
-    except Unreachable:  # it may answer when the trial is tried again
-        raise
     except Exception as error:  # of what was cut off, overwritten, or is of something else
-        if is_out_of_memory(error):
+        if isinstance(error, Unreachable) or is_out_of_memory(error):  # the trial is tried again
             raise
         reason = f"{type(error).__name__}: {error}".splitlines()[0]
         logger.warning(
