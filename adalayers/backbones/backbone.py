@@ -121,7 +121,7 @@ class Backbone(nn.Module):
         if self.family.first == "last":
             first = input_ids.gather(1, attention_mask.sum(dim=1, keepdim=True) - 1)
         else:
-            start: Any = self.model.config.decoder_start_token_id  # None is refused
+            start: Any = getattr(self.model.config, "decoder_start_token_id", None)  # None is refused
             first = torch.full_like(input_ids[:, :1], start)
         return torch.cat([first, input_ids[:, :-1]], dim=1)
 

@@ -130,7 +130,7 @@ def encode(
     presplit = bool(inputs) and isinstance(inputs[0], list)
     typed = paired and "token_type_ids" in tokenizer.model_input_names
     if paired and not tokenizer.num_special_tokens_to_add(pair=True):
-        inputs, paired, typed = ["\n".join(pair) for pair in inputs], False, False
+        inputs, typed = ["\n".join(pair) for pair in inputs], False
     made: dict[str, list[np.ndarray]] = defaultdict(list)
     for i, encoding in enumerate(encodings(tokenizer, inputs, max_length)):
         if not encoding.ids:
