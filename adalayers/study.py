@@ -298,7 +298,8 @@ class Design:
     Attributes:
         arms: Returns the confirmed arms, control first, and notes for the report.
         factors: What is under study, as reports call it.
-        comparisons: Returns what is planned to be compared, of the arms, the names of the factors and the control.
+        comparisons: Returns what is planned to be compared, of the arms, the names of the factors and the control;
+            None: what follows from arms and factors (`planned_comparisons`).
         tunings: Returns the components that are each tuned by a search of their own, over the space; None: one search.
         tuned_only: Whether arms that have a search of their own are confirmed as it finds them best, and not as they
             are too; without a search they are as they are.
@@ -308,11 +309,18 @@ class Design:
 
     arms: Callable[[Setting], tuple[list[Arm], list[str]]]
     factors: tuple[Factor, ...] = ()
-    comparisons: Callable[[Sequence[PlannedArm], Sequence[str], str], list[Comparison]] = planned_comparisons
+    comparisons: Callable[[Sequence[PlannedArm], Sequence[str], str], list[Comparison]] | None = None
     tunings: Callable[[Setting], list[Tuning]] | None = None
     tuned_only: bool = False
     first: Callable[[Setting], list[Settings]] = lambda setting: []
     variants: Callable[[Setting], list[Variant]] = lambda setting: []
+
+    def planned(self, arms: Sequence[PlannedArm], factors: Sequence[str], control: str) -> list[Comparison]:
+        """Return what is planned to be compared of these arms; `factors`: names of those that some arm uses."""
+        if self.comparisons is not None:
+            return self.comparisons(arms, factors, control)
+        conditions = {factor.name for factor in self.factors if factor.condition}
+        return planned_comparisons(arms, factors, control, conditions=conditions)
 
 
 @dataclass(frozen=True, kw_only=True)

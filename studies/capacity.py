@@ -18,11 +18,9 @@ The model:
     evaluated as often.
 """
 
-import functools
 from dataclasses import replace
 
 from adalayers.command.main import main
-from adalayers.comparisons import planned_comparisons
 from adalayers.study import FACTORS, Arm, Defaults, Design, Page, Setting, Study, crossed
 
 
@@ -43,7 +41,6 @@ STUDY = Study(
     design=Design(
         arms=arms,
         factors=(FACTORS["k"], FACTORS["dropout"], FACTORS["train_examples"]),
-        comparisons=functools.partial(planned_comparisons, conditions=("train_examples",)),
     ),
     page=Page(parts=("factor", "costs")),
     defaults=Defaults(sizes={"trials": 0}),

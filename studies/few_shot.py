@@ -19,13 +19,12 @@ The methods:
     alone. Fine-tuned arms train the base model too.
 """
 
-import functools
 import math
 from collections.abc import Sequence
 from typing import Final
 
 from adalayers.command.main import main
-from adalayers.comparisons import Role, planned_comparisons
+from adalayers.comparisons import Role
 from adalayers.states import Settings
 from adalayers.study import FACTORS, Arm, Defaults, Design, Factor, Flag, Page, Setting, Study, Tuning
 
@@ -135,7 +134,6 @@ STUDY = Study(
             FACTORS["train_examples"],
             Factor("epochs", "epochs", "over which the rate falls to 0", "count", "log", condition=True),
         ),
-        comparisons=functools.partial(planned_comparisons, conditions=("train_examples", "epochs")),
         tunings=tunings,
         first=lambda setting: [{"lr": setting.base.lr}],  # the published rate
     ),

@@ -17,10 +17,7 @@ The model:
     often.
 """
 
-import functools
-
 from adalayers.command.main import main
-from adalayers.comparisons import planned_comparisons
 from adalayers.states import Settings
 from adalayers.study import FACTORS, Arm, Defaults, Design, Factor, Page, Setting, Study
 
@@ -67,7 +64,6 @@ STUDY = Study(
             Factor("mix", "mix", "learned, uniform, or the last layer alone", scale="choice"),
             FACTORS["train_examples"],
         ),
-        comparisons=functools.partial(planned_comparisons, conditions=("train_examples",)),
     ),
     page=Page(parts=("factor",)),
     defaults=Defaults(sizes={"trials": 0}),

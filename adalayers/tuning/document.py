@@ -102,7 +102,7 @@ def request_record(study: Study, case: Case, agenda: Agenda) -> RequestRecord:
     factor_names = [factor.name for factor in factors]
     # As comparisons know arms, the levels that a variant does not use are filled in.
     compared = [*(arm.planned(arm.config.resolved(shape)) for arm in agenda.arms), *bests]
-    comparisons = [*earlier.comparisons, *study.design.comparisons(compared, factor_names, control)]
+    comparisons = [*earlier.comparisons, *study.design.planned(compared, factor_names, control)]
     spaces = {
         search.name: {
             name: json.loads(distribution_to_json(distribution))

@@ -118,7 +118,7 @@ def test_arms_differ_from_the_control_in_what_they_name_and_their_comparisons_ar
     assert len({str(arm.config.identity(shape)) for arm in made.arms}) == len(made.arms) > 1
 
     factors = [factor.name for factor in study.design.factors]
-    compared = study.design.comparisons(planned_arms(made, shape), factors, made.control)
+    compared = study.design.planned(planned_arms(made, shape), factors, made.control)
     assert any(comparison.primary for comparison in compared)
     for comparison in compared:
         assert comparison.weights.keys() <= {arm.name for arm in made.arms}

@@ -102,7 +102,7 @@ def _told(study: Any, setting: Setting) -> Iterator[str]:
     for search in made.searches:
         becomes = {"name": search.becomes, "role": search.role, "tunes": (search.name,), "against": None}
         known.append(dataclasses.replace(known[0], **becomes))
-    planned_pairs = study.design.comparisons(known, factors, made.control)
+    planned_pairs = study.design.planned(known, factors, made.control)
     yield f"interactions {sum(pair.kind == 'interaction' for pair in planned_pairs)}"
     for pair in (pair for pair in planned_pairs if pair.kind != "interaction"):
         cells = "" if pair.kind == "arm" else f" over {len(pair.weights)} arms"
