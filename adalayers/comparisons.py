@@ -85,12 +85,17 @@ class Comparison:
     @property
     def names(self) -> tuple[str, str, str]:
         """What `claims.json` calls its sides and `at`: ("alpha=8", "alpha=1", "entropy_weight=0.01")."""
-        condition = _named(self.at.factor, self.at.level) if self.at else ""
+        condition = named(self.at.factor, self.at.level) if self.at else ""
         if not self.changes:
             return self.arm, self.control, condition
-        levels = " ".join(_named(change.factor, change.level) for change in self.changes)
-        references = " ".join(_named(change.factor, change.reference) for change in self.changes)
+        levels = " ".join(named(change.factor, change.level) for change in self.changes)
+        references = " ".join(named(change.factor, change.reference) for change in self.changes)
         return levels, references, condition
+
+
+def named(factor: str, level: Any) -> str:
+    """Return what a level of a factor is called: "alpha=8"."""
+    return f"{factor}={level:g}" if isinstance(level, float) else f"{factor}={level}"
 
 
 def pair(arm: str, control: str, *, primary: bool = True) -> Comparison:
@@ -234,8 +239,3 @@ def crossing(
     known = not any(None in levels[name] for name in crossed)
     whole = known and len(cells) == len(complete) and by_level.keys() == complete
     return (crossed, by_level) if whole and len(crossed) > 1 else ((), {})
-
-
-def _named(factor: str, level: Any) -> str:
-    plain = isinstance(level, int | float) and not isinstance(level, bool)
-    return f"{factor}={level:g}" if plain else f"{factor}={level}"

@@ -15,7 +15,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass, field
 from typing import Any, Literal
 
-from adalayers.comparisons import TUNED, Comparison, PlannedArm, Role, planned_comparisons
+from adalayers.comparisons import TUNED, Comparison, PlannedArm, Role, named, planned_comparisons
 from adalayers.config import DEFAULT_FUSION, TrialConfig, trial_config, with_overrides
 from adalayers.errors import BadInput, unknown
 from adalayers.installed import own_module
@@ -242,11 +242,7 @@ def crossed(setting: Setting, levels: Mapping[str, Sequence[Any]], base: Setting
     """
     values = [setting.levels(name, of_factor) for name, of_factor in levels.items()]
     points = [dict(zip(levels, point, strict=True)) for point in itertools.product(*values)]
-
-    def named(point: Settings) -> str:
-        return " ".join(f"{k}={v:g}" if isinstance(v, float) else f"{k}={v}" for k, v in point.items())
-
-    return [Arm(named(point), "core", {**base, **point}) for point in points]
+    return [Arm(" ".join(map(named, point, point.values())), "core", {**base, **point}) for point in points]
 
 
 @dataclass(frozen=True)

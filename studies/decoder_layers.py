@@ -67,30 +67,23 @@ def arms(setting: Setting) -> tuple[list[Arm], list[str]]:
 
     names, (how, levels) = streams(setting), reading(setting)
     several = len(setting.shape.streams) > 1
-
-    def selecting(stream: str) -> Settings:
-        return {"stream": stream} if several else {}
-
     factors = {"stream": names} if several else {}
     core = crossed(setting, {**factors, "hidden_states": DEPTHS, how: levels}, {})
     last: list[Arm] = []
     first: list[Arm] = []
-    for stream in names:
-        if stream != "both":
-            own, words = selecting(stream), f"{stream}'s last layer"
-            # As in the field: of a decoder's words the last token, which alone has seen all of one.
-            of_words = stream == DECODER and how == "word_position" and POSITIONS[-1] in levels
-            read = {**own, how: POSITIONS[-1] if of_words else levels[0]}
-            whole = {**read, "hidden_states": setting.levels("hidden_states", DEPTHS)[0]}
-            mix = tuple(arm.name for arm in core if arm.overrides == whole)
-            token = {**own, "read_out": "first-token"}
-            last.append(
-                Arm(f"last layer, {stream}", "last", {**read, "mix": "last"}, words=words, against=mix)
-            )
-            if stream == ENCODER:
-                first.append(Arm(f"first token, {stream}", "first-token", token, against=mix))
-            else:
-                first.append(Arm(f"first token, {stream}", "floor", token, against=(), secondary=mix))
+    for stream in [name for name in names if name != "both"]:
+        own: Settings = {"stream": stream} if several else {}
+        # As in the field: of a decoder's words the last token, which alone has seen all of one.
+        of_words = stream == DECODER and how == "word_position" and POSITIONS[-1] in levels
+        read = {**own, how: POSITIONS[-1] if of_words else levels[0]}
+        whole = {**read, "hidden_states": setting.levels("hidden_states", DEPTHS)[0]}
+        mix, words = tuple(arm.name for arm in core if arm.overrides == whole), f"{stream}'s last layer"
+        last.append(Arm(f"last layer, {stream}", "last", {**read, "mix": "last"}, words=words, against=mix))
+        token = {**own, "read_out": "first-token"}
+        if stream == ENCODER:
+            first.append(Arm(f"first token, {stream}", "first-token", token, against=mix))
+        else:
+            first.append(Arm(f"first token, {stream}", "floor", token, against=(), secondary=mix))
     return [*core, *last, *([] if setting.shape.per_token else first)], _notes(setting)
 
 

@@ -18,6 +18,7 @@ The model:
 """
 
 from adalayers.command.main import main
+from adalayers.comparisons import named
 from adalayers.states import Settings
 from adalayers.study import FACTORS, Arm, Defaults, Design, Factor, Page, Setting, Study
 
@@ -35,7 +36,7 @@ def settings(setting: Setting) -> dict[str, Settings]:
     points = [{"alpha": alpha} for alpha in alphas]
     points += [{"alpha": first, "entropy_weight": weight} for weight in weights[1:]]
     points += [{"alpha": first, "cutoff": cut} for cut in cutoffs[1:]]
-    learned = {" ".join(f"{k}={v:g}" for k, v in point.items()): {**plain, **point} for point in points}
+    learned = {" ".join(map(named, point, point.values())): {**plain, **point} for point in points}
     mixes = setting.levels("mix", ["learned", "uniform", "last"])
     fixed = {mix: {"mix": mix} for mix in mixes if mix != "learned"}
     return {**(learned if "learned" in mixes else {}), **fixed}
