@@ -92,9 +92,8 @@ def inherited(more: Mapping[str, str | None]) -> Iterator[None]:
 
 def default_cache() -> Path:
     """Return ADALAYERS_CACHE, else `adalayers` in the user's cache folder."""
-    folder = (
-        os.environ.get("ADALAYERS_CACHE") or (os.environ.get("XDG_CACHE_HOME") or "~/.cache") + "/adalayers"
-    )
+    caches = os.environ.get("XDG_CACHE_HOME") or "~/.cache"
+    folder = os.environ.get("ADALAYERS_CACHE") or f"{caches}/adalayers"
     return local_path(folder, "the cache of hidden states (ADALAYERS_CACHE)")
 
 

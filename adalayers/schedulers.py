@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import bisect
 import itertools
 import zlib
 from collections.abc import Callable, Sequence
@@ -41,9 +42,7 @@ class Scheduler:
         """Return the number of a trial's bracket: it follows from its id, so that a study that goes on keeps it."""
         shares = [share for share, _ in self.of(epochs)]
         place = zlib.crc32(trial_id.encode()) / 2**32 * sum(shares)
-        return next(
-            i for i, end in enumerate(itertools.accumulate(shares)) if place < end or i == len(shares) - 1
-        )
+        return bisect.bisect([*itertools.accumulate(shares)][:-1], place)
 
 
 def _hyperband(rungs: Rungs) -> list[tuple[float, Rungs]]:

@@ -67,10 +67,8 @@ def run(study: Study, flags: Flags, cases: list[Case]) -> Ended:
         counted = ", ".join(f"{n} {status}" for status, n in statuses.items()) or "no trials"
         logger.info(f"{case.folder.name} {ran.state}: {counted}")
         show(report)
-    root, interrupted = (
-        Folder(flags.output).child(study.name),
-        any(ran.state == "interrupted" for ran in running),
-    )
+    root = Folder(flags.output).child(study.name)
+    interrupted = any(ran.state == "interrupted" for ran in running)
     if len(cases) > 1 or (root.exists(REPORT) and not interrupted):
         below = [root.child(name) for name in root.names()]
         show(reports.write_cover(root, [folder for folder in below if folder.exists(STUDY)]))
@@ -129,7 +127,7 @@ def _rates(deadline: float) -> Callable[[str, int, int], None]:
     rates: dict[str, Rate] = {}
 
     def on_progress(split: str, done: int, total: int) -> None:
-        rate = rates.setdefault(split, Rate(f"hidden states of {split}", "sequences"))
+        rate = rates.setdefault(split, Rate(f"hidden states of {split}"))
         rate(done, total)
         if time.monotonic() > deadline and done < total:
             raise _TimeIsUp

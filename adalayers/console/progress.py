@@ -74,22 +74,21 @@ def size(n: float) -> str:
 
 
 class Rate:
-    """Progress of one long step, such as computing hidden states; prints at most every few seconds."""
+    """Progress of one long step over sequences, such as computing hidden states; says so at most every few seconds."""
 
-    def __init__(self, what: str, unit: str):
-        self.what, self.unit = what, unit
+    def __init__(self, what: str):
+        self.what = what
         self._began = self._said = time.monotonic()
 
     def __call__(self, done: int, total: int) -> None:
         now = time.monotonic()
-        if not done:  # there is no rate yet
-            return
-        if now - self._said < EVERY_SECONDS and not (done == total and self._said > self._began):
+        soon = now - self._said < EVERY_SECONDS and not (done == total and self._said > self._began)
+        if soon or not done:  # there is no rate yet
             return
         self._said = now
         rate = done / (now - self._began)
         logger.info(
-            f"{self.what}: {done}/{total} {self.unit}, {rate:.0f}/s, {duration((total - done) / rate)} left",
+            f"{self.what}: {done}/{total} sequences, {rate:.0f}/s, {duration((total - done) / rate)} left",
             extra={"refreshes": True},
         )
 

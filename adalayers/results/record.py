@@ -57,7 +57,6 @@ class StudyRecord:
         self._merged: list[str] = []
         self._wrote_at = self._took = 0.0
         self.written = True
-        self._to_retry: set[str] = set()
         self._read()
 
     def _read(self) -> None:
@@ -175,6 +174,10 @@ class StudyRecord:
             and (score := self.score(trial_id)) is not None
         ]
         return min(scored)[1] if scored else None
+
+    def best_score(self) -> float | None:
+        """Return the best validation score of all completed trials, None without any."""
+        return None if (best := self.best()) is None else self.score(best)
 
     def write(self, *, everything: bool = True) -> None:
         """Write the study's files: `trials.csv` at once, the others now or when their time share allows."""

@@ -65,16 +65,14 @@ class RunningCase:
         self._write("running")  # before the first row: rows that nothing tells of are refused by the next run
         self.record.write()
         self.mirror.changed()
-        best, agenda = self.record.best(), self.agenda
-        best_score = None if best is None else self.record.score(best)
-        self._progress = TrialProgress(data.metric, agenda.remaining, agenda.total, best_score)
+        counts = self.agenda.remaining, self.agenda.total
+        self._progress = TrialProgress(data.metric, *counts, self.record.best_score())
         self.on_epoch = self._progress.at
 
     def _take(self, job: TrialJob) -> bool:
         """Take a trial from another study that has trained it; return whether there is one."""
-        best = self.record.best()
-        score = None if best is None else self.record.score(best)
-        if not self._elsewhere.take(job.trial_id, self.record.work(job.trial_id), score):
+        work = self.record.work(job.trial_id)
+        if not self._elsewhere.take(job.trial_id, work, self.record.best_score()):
             return False
         self.record.begin(self.agenda.row(job))
         row = self.record.end(job.trial_id)

@@ -95,8 +95,8 @@ class StudySearcher(ray_private.NeverRestored, Searcher):
         self._trials[trial_id] = number, jobs
         group = f"{jobs[0].trial_id}/{len(jobs)}" if len(jobs) > 1 else ""
         case.record.begin(*(case.agenda.row(job, group) for job in jobs))
-        works = [case.record.work(job.trial_id).address for job in jobs]
-        return {"jobs": [replace(job, case=number, work=work) for job, work in zip(jobs, works, strict=True)]}
+        work = case.record.work
+        return {"jobs": [replace(job, case=number, work=work(job.trial_id).address) for job in jobs]}
 
     @_ours()
     def on_trial_result(self, trial_id: str, result: dict[str, Any]) -> None:
