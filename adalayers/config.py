@@ -274,8 +274,7 @@ class TrialConfig(HeadConfig, AdapterConfig, ABC):
         A field that is added with a default therefore renames no trial. Where a default changes, the field's
         metadata keeps the first one as `absent`: the value that trials had before they named it.
         """
-        fields = dataclasses.fields(self)
-        absent = {field.name: field.metadata.get("absent", field.default) for field in fields}
+        absent = _absent(type(self))
         changed = {name: value for name, value in self.used(shape).items() if value != absent[name]}
         return {"fusion": self.fusion, **changed}
 
@@ -389,9 +388,7 @@ def used_config(fusion: str, used: Mapping[str, Value]) -> TrialConfig:
     Raises:
         BadInput: An unknown name or an impossible value.
     """
-    fields = dataclasses.fields(config_class(fusion))
-    before = {field.name: field.metadata["absent"] for field in fields if "absent" in field.metadata}
-    return trial_config(fusion=fusion, **before | dict(used))
+    return trial_config(fusion=fusion, **_absent(config_class(fusion)) | dict(used))
 
 
 def with_overrides(config: TrialConfig, overrides: Mapping[str, Any]) -> TrialConfig:
@@ -460,6 +457,12 @@ def _class_for(values: Settings, fusion: str) -> type[TrialConfig]:
 
 def _names(kind: type[HeadConfig | AdapterConfig]) -> set[str]:
     return {field.name for field in dataclasses.fields(kind)}
+
+
+@functools.cache
+def _absent(kind: type[TrialConfig]) -> Settings:
+    """Return what each field was before trials named it: `absent`, else its default."""
+    return {field.name: field.metadata.get("absent", field.default) for field in dataclasses.fields(kind)}
 
 
 @functools.cache

@@ -58,8 +58,7 @@ def describe(case: Case, flags: Flags) -> str:
     source, task = prepared.source, prepared.task
     searches = plan.searches if request.trials else []
     arms = plan.known_arms(request.trials)
-    here = torch.cuda.device_count()
-    concurrency = max(1, resources.at_a_time([(cpus_here(), here)]))
+    concurrency = max(1, resources.at_a_time([(cpus_here(), torch.cuda.device_count())]))
     mode, why = feature_choice(
         prepared, flags.features, flags.cache_dir, gpus_per_trial=resources.gpus_per_trial
     )

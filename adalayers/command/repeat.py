@@ -67,9 +67,8 @@ def repeat(
     torch.set_num_threads(1)
     torch.set_flush_denormal(True)  # as a study's workers
     on_cpu = study.environment.device.startswith("cpu") or not torch.cuda.is_available()
-    again = train(
-        config, data, seed=row.seed, test=row.stage == "confirm", device="cpu" if on_cpu else "cuda"
-    ).row
+    device = "cpu" if on_cpu else "cuda"
+    again = train(config, data, seed=row.seed, test=row.stage == "confirm", device=device).row
     same = row.found.get("predictions") in (None, again.get("predictions"))
     for name, score in again.items():
         if name.startswith(("val/", "test/")):

@@ -59,8 +59,8 @@ def run(study: Study, flags: Flags, cases: list[Case]) -> Ended:
         report = reports.write_report(case.folder)
         if flags.show_text:
             logger.info(f"misclassified texts: {write_examples(case.folder, case.prepared.task)}")
-        for sentence in ran.mirror.finish():
-            logger.warning(sentence)
+        if failed := ran.mirror.finish():
+            logger.warning(failed)
         if page := ran.mirror.page:
             logger.info(f"MLflow: {page}")
         statuses = Counter(row.status for row in ran.record.rows.values())

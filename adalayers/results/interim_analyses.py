@@ -68,10 +68,8 @@ def next_analysis(
     """
     if seeds < FIRST:
         return None
-    if not made:
-        planned = planned_analyses(seeds, until_decided=until_decided)
-        return InterimAnalysis(after=planned[0], level=error / len(planned), planned=planned)
-    planned, last = made[0].planned, made[-1].after
+    planned = made[0].planned if made else planned_analyses(seeds, until_decided=until_decided)
+    last = made[-1].after if made else 0
     levels = [analysis.level for analysis in made if not analysis.extension]
     left, coming = error - sum(levels), planned[len(levels) :]
     after = min(seeds, coming[0] if until_decided and coming else planned[-1])

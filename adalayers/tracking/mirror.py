@@ -92,7 +92,7 @@ def sync(folder: Folder | str, uri: str) -> int:
     study = read_study(opened)
     mirror = Mirror(uri, opened, experiment=study.study, run_name=study.name, study_key=study.id)
     if failed := mirror.finish(timeout=None):
-        raise BadInput(failed[0])
+        raise BadInput(failed)
     logger.info(f"MLflow: {mirror.page}")
     return mirror.written
 
@@ -148,33 +148,30 @@ class Mirror:
         if self._uri == "none":
             return
         self._changed.set()
-        if not self._thread.is_alive() and not self._ended.is_set():
+        if self._thread.ident is None:  # not started yet
             self._thread.start()
 
-    def finish(self, *, timeout: float | None = 60.0) -> list[str]:
+    def finish(self, *, timeout: float | None = 60.0) -> str:
         """Write all that is not there yet, the folder's files too, end the parent run, end the thread.
 
         Args:
             timeout: Seconds within which it returns; None: as long as it takes.
 
         Returns:
-            Sentences about what could not be written; none when all is well.
+            A sentence about what could not be written; "" when all is well.
         """
         if self._uri == "none":
-            return []
+            return ""
         self._ended.set()
-        self._changed.set()
-        if self._thread.ident is None:  # it was never started
-            self._thread.start()
+        self.changed()
         self._thread.join(timeout)
         if self._thread.is_alive():
             self._why = self._why or f"no answer within {timeout:g} s"
-        if not self._why:
-            return []
-        return [
+        failed = (
             f"MLflow at {redacted(self._uri)} could not be written ({self._why}): the study is not wholly tracked; "
             f"`adalayers sync {redacted(self._folder.uri)}` writes what is missing later"
-        ]
+        )
+        return failed if self._why else ""
 
     def _run(self) -> None:
         session: Session | None = None

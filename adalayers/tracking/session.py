@@ -177,7 +177,6 @@ class Session:
                 self._client.log_batch(self._arms[arm], params=[params[key] for key in sorted(shared)])
             parent = self._arms[arm]
         run_id = self._create("trial", name, tags, parent=parent, begin=begin)
-        self._written[trial_id] = (run_id, "")
         metrics = [Metric(name, value, end, 0) for name, value in values.finals_of(row).items()]
         for name, points in values.series_of(history).items():
             metrics += [Metric(name, value, end, step) for step, value in points]  # history keeps no clock

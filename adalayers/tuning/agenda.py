@@ -137,7 +137,7 @@ class Agenda:
             following = self.next()
             if isinstance(following, str):  # it says so again
                 break
-            if following.batches is None or shared(following) != shared(first):
+            if shared(following) != shared(first):
                 self._postponed = following
                 break
             group.append(following)
@@ -276,10 +276,9 @@ class Agenda:
     def _brings(self, analysis: InterimAnalysis, made: Collection[InterimAnalysis]) -> bool:
         """Whether an analysis has seeds, or judges arms, that those before it have not."""
         before = [*self._earlier, *made]
-        if not before:
-            return any(analysis.covered.values())
-        judged = before[0].covered.keys() | {arm for one in before if one.extension for arm in one.covered}
-        known = before[-1].covered
+        judging = [*before[:1], *(one for one in before if one.extension)]
+        judged = {arm for one in judging for arm in one.covered}
+        known = before[-1].covered if before else {}
         return any(
             set(seeds) - set(known.get(arm, ())) or (seeds and analysis.extension and arm not in judged)
             for arm, seeds in analysis.covered.items()

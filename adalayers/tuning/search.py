@@ -141,8 +141,13 @@ class Search:
             self._optuna.tell(trial, state=optuna.trial.TrialState.FAIL)
 
     def best(self) -> TrialConfig | None:
-        """Return the best configuration on validation, None where no trial completed."""
-        best = self._record.best({row.trial_id for row in (*self._rows(), *self._of_others())})
+        """Return the best configuration on validation, None where no trial completed.
+
+        Trials of `--rates` and of other searches count that are points of this search's space.
+        """
+        searched = [row for row in self._record.rows.values() if row.stage == "search"]
+        points = {row.trial_id for row in searched if row.search == self.name or self._holds(row)}
+        best = self._record.best(points)
         return None if best is None else self._config(self._values(self._record.rows[best]))
 
     def evaluated(self) -> list[tuple[str, list[tuple[float, float]]]]:
@@ -241,11 +246,6 @@ class Search:
     def _rows(self) -> list[TrialRow]:
         rows = self._record.rows.values()
         return [row for row in rows if row.stage == "search" and row.search == self.name]
-
-    def _of_others(self) -> list[TrialRow]:
-        """Return the rows of `--rates` and of other searches that are points of this search's space."""
-        rows = self._record.rows.values()
-        return [row for row in rows if row.stage == "search" and row.search != self.name and self._holds(row)]
 
     def _holds(self, row: TrialRow) -> bool:
         values = self._values(row)

@@ -136,7 +136,8 @@ def _trial(job: TrialJob, data: TrialData, resources: Resources, shared: _Shared
 
     def on_evaluation(evaluation: Evaluation) -> None:
         nonlocal history
-        history, epoch = evaluation.history, evaluation.metrics["epoch"]
+        history, metrics = evaluation.history, evaluation.metrics
+        epoch = metrics["epoch"]
         always = alone and (evaluation.last or not confirms)
         if not (shared.reporting.due(epoch) or always):
             return
@@ -144,9 +145,7 @@ def _trial(job: TrialJob, data: TrialData, resources: Resources, shared: _Shared
             _write_progress(work, "unfinished", row=evaluation.row, history=evaluation.history)
             if always or shared.reported != epoch:  # one speaks for all
                 shared.reported = epoch
-                scheduled = {
-                    name: evaluation.metrics[name] for name in SCHEDULED if name in evaluation.metrics
-                }
+                scheduled = {name: metrics[name] for name in SCHEDULED if name in metrics}
                 tune.report({**scheduled, "last": evaluation.last})
 
     for retries_left in reversed(range(1 + resources.retries)):

@@ -105,7 +105,7 @@ def _no_server_named(monkeypatch):
         monkeypatch.delenv(name, raising=False)
 
 
-def mirrored(uri: str, folder: Folder, timeout: float = 200) -> list[str]:
+def mirrored(uri: str, folder: Folder, timeout: float = 200) -> str:
     """Mirror a study's end; return what is said of it."""
     return Mirror(uri, folder, **NAMES).finish(timeout=timeout)
 
@@ -125,7 +125,7 @@ def test_a_study_becomes_a_parent_run_with_a_nested_run_per_trial(folder, uri, t
     rows += [row(f"t{n}", stage="confirm", arm="core", seed=n, **{"test/f1": n / 10}) for n in seeds]
     write_folder(folder, rows, replace(STUDY, runs=replace(STUDY.runs, state="interrupted")))
     own = mlflow.get_tracking_uri()
-    assert mirrored(uri, folder) == []
+    assert mirrored(uri, folder) == ""
     assert (mlflow.get_tracking_uri(), mlflow.active_run()) == (own, None), "the user's own are left alone"
     assert capfd.readouterr() == ("", "")
 
@@ -186,13 +186,13 @@ def test_a_study_becomes_a_parent_run_with_a_nested_run_per_trial(folder, uri, t
 
 def test_a_second_run_of_a_study_continues_the_first(folder, uri):
     write_folder(folder, [row("t1"), row("t2", "failed")])
-    assert mirrored(uri, folder) == []
+    assert mirrored(uri, folder) == ""
     before, nested, _ = runs(uri)
     kept = nested["t1"].info.run_id
 
     more = replace(STUDY, request=replace(STUDY.request, trials=8))
     write_folder(folder, [row("t1"), row("t2"), row("t3")], more)  # t2 failed and was tried again
-    assert mirrored(uri, folder) == []
+    assert mirrored(uri, folder) == ""
 
     parent, nested, _ = runs(uri)
     assert parent.info.run_id == before.info.run_id
@@ -302,7 +302,7 @@ def test_a_dead_server_does_not_slow_the_study_and_what_it_lacks_is_written_late
     began = time.monotonic()
     mirror.changed()
     assert time.monotonic() - began < 0.2
-    (sentence,) = mirror.finish(timeout=20)
+    sentence = mirror.finish(timeout=20)
     assert "could not be written (ConnectionRefusedError" in sentence
     assert f"`adalayers sync {folder.uri}` writes what is missing" in sentence
     last = refused("Connection refused", sync, folder, dead)
@@ -318,7 +318,7 @@ def test_a_server_that_never_answers_is_given_up_in_time(silent, folder):
 
     write_folder(folder, [row("t1")])
     began = time.monotonic()
-    (sentence,) = mirrored(f"http://{silent}", folder, timeout=1)
+    sentence = mirrored(f"http://{silent}", folder, timeout=1)
     assert time.monotonic() - began < 2
     assert "(no answer within 1 s): the study is not wholly tracked" in sentence
 
@@ -333,7 +333,7 @@ def test_what_failed_is_kept_and_written_when_the_server_is_back(folder, uri, mo
     mirror.changed()
     time.sleep(0.3)
     assert session.call_count == 1, "a server that failed is left alone"
-    assert mirror.finish() == []
+    assert mirror.finish() == ""
     assert session.call_count == 2
     assert sorted(runs(uri)[1]) == ["t1"]
 
