@@ -75,8 +75,7 @@ class Space:
     @property
     def choices(self) -> dict[str, list[Any]]:
         """The values of each hyperparameter that is no number of a range."""
-        domains = self.domains.items()
-        return {name: domain.categories for name, domain in domains if hasattr(domain, "categories")}
+        return {name: own.categories for name, own in self.domains.items() if hasattr(own, "categories")}
 
 
 @dataclass(frozen=True)
@@ -393,10 +392,8 @@ class Study:
 
     def space(self) -> Space:
         """Return what is searched, by the names of its `search_spaces` file, which imports Ray: not for `--help`."""
-        if self.search_space:
-            module = importlib.import_module(self.search_space)
-        else:
-            module = own_module(f"search_spaces.{self.name}")
+        own = self.search_space
+        module = importlib.import_module(own) if own else own_module(f"search_spaces.{self.name}")
         return Space(*(getattr(module, name, {}) for name in ("SCIENTIFIC", "NUISANCE", "GRID", "FIXED")))
 
 
@@ -531,12 +528,11 @@ def plan(study: Study, space: Space, setting: Setting) -> StudyPlan:
     for arm in wanted:
         try:
             config = arm_config(arm.overrides, setting)
+            merge(arms, ConfirmedArm(**vars(arm), config=config), setting.shape)
         except BadInput as error:
             if arm is wanted[0]:
                 raise BadInput(f"wanted the control arm {arm.name!r} to run, but {error}") from error
             dropped.append((arm.name, str(error)))
-            continue
-        merge(arms, ConfirmedArm(**vars(arm), config=config), setting.shape)
     searches = _searches(study, space, setting)
     return StudyPlan(
         base,

@@ -163,17 +163,15 @@ def parse(study: Study, argv: Sequence[str], command: str = "", program: str = "
     requests = _requests(study, given)
     datasets = list(dict.fromkeys(request.dataset for request in requests))
     own = {flag.key: _text(getattr(given, flag.key)) or flag.default(datasets) for flag in study.flags}
-    cache_dir = local_path(given.cache_dir or default_cache(), "--cache-dir")
-    output = {"cache_dir": cache_dir, "references": _references(given.references)}
+    given.cache_dir = local_path(given.cache_dir or default_cache(), "--cache-dir")
+    given.set, given.rates, given.references = fixed, rates, _references(given.references)
     return Flags(
         requests=requests,
-        study=StudyRequest(
-            **_values(StudyRequest, given) | {"set": fixed, "rates": rates, "command": command}
-        ),
+        study=StudyRequest(**_values(StudyRequest, given), command=command),
         resources=Resources(**_values(Resources, given)),
         own=own,
         own_identity={flag.key: flag.canonical(own[flag.key], requests[0].data_dir) for flag in study.flags},
-        **_values(Flags, given) | output,
+        **_values(Flags, given),
     )
 
 

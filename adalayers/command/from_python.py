@@ -8,7 +8,7 @@ from typing import Any
 from adalayers import environ
 from adalayers.command.main import run_study
 from adalayers.command.studies import find_study
-from adalayers.console.interrupts import Interrupts
+from adalayers.console.interrupts import INTERRUPTED, Interrupts
 from adalayers.console.progress import log_to_stderr
 from adalayers.results.files import STUDY
 from adalayers.results.frames import AllResults, StudyResults
@@ -39,8 +39,8 @@ def study(name: str, /, **flags: Any) -> StudyResults | AllResults:
     interrupts = Interrupts("")
     log_to_stderr()
     with environ.prepared(), interrupts.listening():
-        ended, folders = run_study(find_study(name), argv, f"adalayers study {name}", interrupts)
-    if ended == "interrupted":
+        code, folders = run_study(find_study(name), argv, f"adalayers study {name}", interrupts)
+    if code == INTERRUPTED:
         raise KeyboardInterrupt(interrupts.last_words)
     begun = [folder for folder in folders if folder.exists(STUDY)]
     return StudyResults(begun[0]) if len(folders) == len(begun) == 1 else AllResults(begun)

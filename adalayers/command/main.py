@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from adalayers.command.flags import parse
-from adalayers.console.command_line import DONE, MOST_FAILED, run_command
+from adalayers.console.command_line import DONE, run_command
 from adalayers.console.interrupts import INTERRUPTED, Interrupts
 from adalayers.console.progress import show
 from adalayers.installed import code_hash, own_module, require_own_script
@@ -40,23 +40,20 @@ def main(study: Study, argv: Sequence[str] | None = None, *, program: str = "") 
     interrupts = Interrupts("")
 
     def run() -> int:
-        try:
-            with interrupts.listening():
-                ended, _ = run_study(study, words, program, interrupts)
-        except KeyboardInterrupt:
-            ended = "interrupted"
-        if ended == "interrupted":
+        code = INTERRUPTED
+        with contextlib.suppress(KeyboardInterrupt), interrupts.listening():
+            code, _ = run_study(study, words, program, interrupts)
+        if code == INTERRUPTED:
             logger.warning(interrupts.last_words)
-            return INTERRUPTED
-        return MOST_FAILED if ended == "most failed" else DONE
+        return code
 
     return run_command(run)
 
 
 def run_study(
     study: Study, argv: Sequence[str], program: str, interrupts: Interrupts
-) -> tuple[str, list[Folder]]:
-    """Run a study; return how it ended (done, most failed or interrupted), and the folders of its cases.
+) -> tuple[int, list[Folder]]:
+    """Run a study; return its exit code, and the folders of its cases.
 
     Args:
         study: The study.
@@ -81,7 +78,7 @@ def run_study(
 
         for case in cases(study, flags):
             show(describe(case, flags))
-        return "done", []
+        return DONE, []
     from adalayers.command.run import move_aside, run
     from adalayers.storage.lock import one_driver
 

@@ -7,11 +7,12 @@ import math
 import time
 from collections import Counter
 from collections.abc import Callable, Sequence
-from typing import Literal
 
 from adalayers.command.cases import tracking_uri
 from adalayers.command.examples import write_examples
 from adalayers.command.flags import Flags
+from adalayers.console.command_line import DONE, MOST_FAILED
+from adalayers.console.interrupts import INTERRUPTED
 from adalayers.console.progress import Rate, show
 from adalayers.data.feature_choice import feature_choice
 from adalayers.data.prepare import Prepared
@@ -34,11 +35,8 @@ class _TimeIsUp(Exception):
     """--max-hours is over while hidden states are computed; those that are stored stay."""
 
 
-Ended = Literal["done", "most failed", "interrupted"]
-
-
-def run(study: Study, flags: Flags, cases: list[Case]) -> Ended:
-    """Run all cases in one Ray session, then report each, and all together; return how it ended."""
+def run(study: Study, flags: Flags, cases: list[Case]) -> int:
+    """Run all cases in one Ray session, then report each, and all together; return the exit code."""
     hours, reports = flags.resources.max_hours, own_module("reports")
     deadline = math.inf if hours is None else time.monotonic() + 3600 * hours
     try:
@@ -47,7 +45,7 @@ def run(study: Study, flags: Flags, cases: list[Case]) -> Ended:
         logger.warning(
             "time is up before all hidden states are stored: the same command goes on with the rest"
         )
-        return "done"
+        return DONE
     running = [RunningCase(study, case, *found) for case, found in zip(cases, ready, strict=True)]
     run_study(running, resources=flags.resources, deadline=deadline)
     for case, ran in zip(cases, running, strict=True):
@@ -73,10 +71,10 @@ def run(study: Study, flags: Flags, cases: list[Case]) -> Ended:
         below = [root.child(name) for name in root.names()]
         show(reports.write_cover(root, [folder for folder in below if folder.exists(STUDY)]))
     if interrupted:
-        return "interrupted"
+        return INTERRUPTED
     if why := why_most_failed([row for ran in running for row in ran.record.rows.values()]):
         logger.error(f"error: {why}")
-    return "most failed" if why else "done"
+    return MOST_FAILED if why else DONE
 
 
 def add_shared(folder: Folder, prepared: Prepared) -> None:

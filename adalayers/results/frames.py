@@ -62,9 +62,8 @@ class StudyResults:
         _ = self.trials  # a score that is no number is not left out of a mean without a word
         loaded = own_module("reports.reading.load").load(self.folder)
         table: pd.DataFrame = own_module("reports.tables.arms").arms(loaded.trials, loaded.study.request)
-        for name in map(str, table.columns.intersection(self.trials.columns)):
-            if name.startswith("config/"):
-                table[name] = _as_type(table[name], self.trials[name].dtype)
+        for name in table.filter(regex="^config/").columns.intersection(self.trials.columns):
+            table[name] = _as_type(table[name], self.trials[name].dtype)
         return table.drop(columns=["aliases", "mix"])
 
     @cached_property

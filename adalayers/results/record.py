@@ -51,9 +51,7 @@ class StudyRecord:
     def __init__(self, folder: Folder, metric: str):
         self.folder, self.metric = folder, metric
         self.rows: dict[str, TrialRow] = {}
-        self._frames: dict[str, dict[str, pd.DataFrame]] = {
-            name: {} for name in (HISTORY, PREDICTIONS, EVALUATIONS)
-        }
+        self._frames: dict[str, dict[str, pd.DataFrame]] = {}
         self._merged: list[str] = []
         self._wrote_at = self._took = 0.0
         self.written = True
@@ -64,7 +62,7 @@ class StudyRecord:
             for trial_id, row in read_trial_rows(self.folder, advice=ADVICE).items():
                 self.rows[_checked(trial_id, self.folder)] = row
             require_scores(self.folder, self.rows.values(), advice=ADVICE)
-        for name, by_trial in self._frames.items():
+        for name in (HISTORY, PREDICTIONS, EVALUATIONS):
             frame, why = results.rows_or_why(self.folder, name)
             if why:
                 self.folder.move(name, self.folder.child(f"{name}{DAMAGED}"))
@@ -72,7 +70,7 @@ class StudyRecord:
                     f"{name} in {self.folder.uri} could not be read ({why}) and is now {name}{DAMAGED}: what it held "
                     f"of the trials that have ended is lost, {TRIALS} is not; put a copy back to have it again"
                 )
-            by_trial.update({str(key): rows for key, rows in frame.groupby("trial_id", sort=False)})
+            self._frames[name] = {str(key): rows for key, rows in frame.groupby("trial_id", sort=False)}
         for name in (BEST, WORK):
             self.folder.child(name).check()
         left = [trial_id for trial_id in self.folder.names(WORK) if TRIAL_ID.fullmatch(trial_id)]

@@ -76,8 +76,8 @@ class Agenda:
         self._running: set[str] = set()
         self._postponed: TrialJob | None = None  # was asked for, and did not fit the group
         self._undecided, self._before, self._take = undecided, before, take
-        self._earlier = [analysis for run in before.runs.history for analysis in run.analyses]
-        self._analyses: list[InterimAnalysis] = []
+        self._analyses = [analysis for run in before.runs.history for analysis in run.analyses]
+        self._earlier = len(self._analyses)
         self._error = planned_error(crossed=self._crossed(factors))
         self._best_known = False
         self._order = self._in_order()
@@ -178,7 +178,7 @@ class Agenda:
         while self._undecided is not None and self._block():
             while self._running:  # an analysis is of all trials up to it
                 yield "wait"
-            if (analysis := self._next_analysis()) is None:
+            if (analysis := self._next_analysis(self._analyses)) is None:
                 return
             self._analyses.append(analysis)
             self._arms_changed()
@@ -236,17 +236,15 @@ class Agenda:
         Args:
             closing: Whether the run has trained what it will.
         """
-        if not closing or (self.trials and not self._best_known):
-            return self._analyses
-        made = list(self._analyses)
-        while (analysis := self._next_analysis(made)) and self._brings(analysis, made):
+        made, all_known = list(self._analyses), not self.trials or self._best_known
+        while closing and all_known and (analysis := self._next_analysis(made)) and _brings(analysis, made):
             if self._undecided is not None and analysis.after > self._last and not self._wanted_arms():
                 break  # the study has ended before it
             before = self._confirmed_trials(analysis.after)
             if not all(self.record.ended(identity) for identity, _, _ in before):
                 break
             made.append(analysis)
-        return made
+        return made[self._earlier :]
 
     def _crossed(self, factors: Sequence[str]) -> bool:
         """Whether the core crosses all levels of two factors or more."""
@@ -257,13 +255,12 @@ class Agenda:
     @property
     def _last(self) -> int:
         """After how many seeds the last analysis was made."""
-        return max((analysis.after for analysis in (*self._earlier, *self._analyses)), default=0)
+        return max((analysis.after for analysis in self._analyses), default=0)
 
-    def _next_analysis(self, made: Collection[InterimAnalysis] | None = None) -> InterimAnalysis | None:
-        """Return the analysis after those of earlier runs and `made`, of what has completed or diverged by then."""
-        before = [*self._earlier, *(self._analyses if made is None else made)]
+    def _next_analysis(self, made: Sequence[InterimAnalysis]) -> InterimAnalysis | None:
+        """Return the analysis after those `made` in all runs, of what has completed or diverged by then."""
         until_decided = self._undecided is not None
-        planned = next_analysis(before, self.seeds, until_decided=until_decided, error=self._error)
+        planned = next_analysis(made, self.seeds, until_decided=until_decided, error=self._error)
         if planned is None:
             return None
         covered: dict[str, list[int]] = {arm.name: [] for arm in self.arms}
@@ -273,24 +270,13 @@ class Agenda:
                 (failed if row.status == "failed" else covered).setdefault(row.arm, []).append(row.seed)
         return dataclasses.replace(planned, covered=covered, failed=failed)
 
-    def _brings(self, analysis: InterimAnalysis, made: Collection[InterimAnalysis]) -> bool:
-        """Whether an analysis has seeds, or judges arms, that those before it have not."""
-        before = [*self._earlier, *made]
-        judging = [*before[:1], *(one for one in before if one.extension)]
-        judged = {arm for one in judging for arm in one.covered}
-        known = before[-1].covered if before else {}
-        return any(
-            set(seeds) - set(known.get(arm, ())) or (seeds and analysis.extension and arm not in judged)
-            for arm, seeds in analysis.covered.items()
-        )
-
     def _block(self) -> int | None:
         """Return up to how many seeds arms run before the next analysis; None where none is to come."""
         if self._undecided is None:
             return self.seeds
         if self._last >= self.seeds or not self._wanted_arms():
             return None
-        analysis = self._next_analysis()
+        analysis = self._next_analysis(self._analyses)
         return analysis.after if analysis else self.seeds
 
     def _wanted_arms(self) -> frozenset[str] | None:
@@ -368,3 +354,14 @@ class Agenda:
             settings={name: value for name, value in used.items() if value is not None},
             found={"group": group} if group else {},
         )
+
+
+def _brings(analysis: InterimAnalysis, made: Sequence[InterimAnalysis]) -> bool:
+    """Whether an analysis has seeds, or judges arms, that those `made` before it have not."""
+    judging = [*made[:1], *(one for one in made if one.extension)]
+    judged = {arm for one in judging for arm in one.covered}
+    known = made[-1].covered if made else {}
+    return any(
+        set(seeds) - set(known.get(arm, ())) or (seeds and analysis.extension and arm not in judged)
+        for arm, seeds in analysis.covered.items()
+    )

@@ -7,6 +7,8 @@ import pytest
 import adalayers
 from adalayers.__main__ import main
 from adalayers.command import from_python
+from adalayers.console.command_line import DONE
+from adalayers.console.interrupts import INTERRUPTED
 from adalayers.storage.folder import Folder
 from adalayers.storage.lock import one_driver
 from tests.helpers.absolute_links import absolute
@@ -21,7 +23,7 @@ STUDY = PUBLISHED / NAME
 @pytest.fixture
 def ran(monkeypatch):
     """What `run_study` was called with; it ends as `ended` says, with these folders."""
-    calls = {"ended": "done", "folders": [Folder(STUDY)]}
+    calls = {"ended": DONE, "folders": [Folder(STUDY)]}
 
     def run_study(study, argv, program, interrupts):
         calls.update(argv=argv, program=program)
@@ -41,7 +43,7 @@ def test_a_study_runs_from_python_and_returns_its_results(ran):
     ran["folders"] = ran["folders"] * 2
     refused("each study once", adalayers.study, "single_layer")
     refused("unknown study", adalayers.study, "single_layers")
-    ran["ended"] = "interrupted"
+    ran["ended"] = INTERRUPTED
     with pytest.raises(KeyboardInterrupt, match="continue with: adalayers study single_layer"):
         adalayers.study("single_layer", seeds=3)
 

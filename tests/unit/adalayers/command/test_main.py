@@ -11,6 +11,7 @@ from adalayers.command.cases import IN_A_JOB, _check_output
 from adalayers.command.flags import parse
 from adalayers.command.main import main
 from adalayers.command.run import _rates, _TimeIsUp
+from adalayers.console.interrupts import INTERRUPTED
 from adalayers.request import Resources
 from adalayers.storage.folder import Folder
 from tests.helpers.planning import BARE as STUDY
@@ -31,7 +32,7 @@ def earlier(tmp_path, monkeypatch):
         return [of_study]
 
     monkeypatch.setattr(cases, "cases", planned)
-    monkeypatch.setattr(run, "run", lambda *given, **more: "interrupted")
+    monkeypatch.setattr(run, "run", lambda *given, **more: INTERRUPTED)
     return of_study
 
 
