@@ -86,11 +86,9 @@ class Comparison:
     def names(self) -> tuple[str, str, str]:
         """What `claims.json` calls its sides and `at`: ("alpha=8", "alpha=1", "entropy_weight=0.01")."""
         condition = named(self.at.factor, self.at.level) if self.at else ""
-        if not self.changes:
-            return self.arm, self.control, condition
         levels = " ".join(named(change.factor, change.level) for change in self.changes)
         references = " ".join(named(change.factor, change.reference) for change in self.changes)
-        return levels, references, condition
+        return levels or self.arm, references or self.control, condition
 
 
 def named(factor: str, level: Any) -> str:
@@ -187,9 +185,8 @@ def planned_comparisons(
             weights = {str(cell): sign / len(complete) for signs in complete for cell, sign in signs.items()}
             changes = tuple(map(Change, [factors[place] for place in changed], new, old))
             if complete:
-                yield Comparison(
-                    changes=changes, at=at, weights=weights, primary=len(changes) == 1 and at is None
-                )
+                primary = len(changes) == 1 and at is None
+                yield Comparison(changes=changes, at=at, weights=weights, primary=primary)
 
     planned = [effect for place in asked for effect in effects(place)]
     planned += _pairs(arms, {*cells.values()}, control)

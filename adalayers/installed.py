@@ -79,8 +79,7 @@ def own_module(name: str) -> ModuleType:
             "from a wheel, which has its own under another name"
         )
     if loaded is None:
-        spec = PathFinder.find_spec(folder, [str(PACKAGE.parent)])
-        if spec is None:
+        if (spec := PathFinder.find_spec(folder, [str(PACKAGE.parent)])) is None:
             raise ModuleNotFoundError(f"No module named {folder!r} in {PACKAGE.parent}", name=folder)
         sys.modules[folder] = module_from_spec(spec)
         if spec.loader is not None:

@@ -51,11 +51,9 @@ class Space:
 
     def without(self, names: Sequence[str]) -> Space:
         """Return the space with some hyperparameters fixed elsewhere, and so taken out."""
-        scientific, nuisance, grid = (
-            {name: value for name, value in values.items() if name not in names}
-            for values in (self.scientific, self.nuisance, self.grid)
-        )
-        return Space(scientific, nuisance, grid, self.fixed)
+        parts = self.scientific, self.nuisance, self.grid
+        kept = ({name: value for name, value in part.items() if name not in names} for part in parts)
+        return Space(*kept, self.fixed)
 
     def limited(self, choices: Mapping[str, Sequence[Any]]) -> Space:
         """Return the space with these choices alone of some hyperparameters; of its grid those that are among them."""
@@ -506,9 +504,8 @@ def base_config(space: Space, fixed: Mapping[str, Any], epochs: int) -> TrialCon
         # A factor under study may mean something in some arms alone, such as which layer is read.
         choices = {name: values for name, values in space.choices.items() if name in space.scientific}
         with_overrides(trial_config(), {**{name: first for name, (first, *_) in choices.items()}, **values})
-        config = with_overrides(
-            trial_config(), {name: value for name, value in values.items() if name not in choices}
-        )
+        others = {name: value for name, value in values.items() if name not in choices}
+        config = with_overrides(trial_config(), others)
         for name in [name for name in choices if name in values]:
             with contextlib.suppress(BadInput):  # of no meaning but in those arms, which have it from --set
                 config = with_overrides(config, {name: values[name]})
@@ -534,14 +531,13 @@ def plan(study: Study, space: Space, setting: Setting) -> StudyPlan:
                 raise BadInput(f"wanted the control arm {arm.name!r} to run, but {error}") from error
             dropped.append((arm.name, str(error)))
     searches = _searches(study, space, setting)
+    nuisance = [*space.nuisance, *(name for search in searches for name in search.space.nuisance)]
     return StudyPlan(
         base,
         arms,
         searches=searches,
         scientific=tuple(space.scientific),
-        nuisance=tuple(
-            dict.fromkeys([*space.nuisance, *(name for search in searches for name in search.space.nuisance)])
-        ),
+        nuisance=tuple(dict.fromkeys(nuisance)),
         dropped=dropped,
         notes=notes,
         variants=study.design.variants(setting),
@@ -621,12 +617,9 @@ def _searches(study: Study, space: Space, setting: Setting) -> list[PlannedSearc
 
 def _within(point: Mapping[str, Any], space: Space) -> Settings:
     """Return what of a point the space searches; choices that it has not are left to the search."""
-    domains, choices = space.domains, space.choices
-    return {
-        name: value
-        for name, value in point.items()
-        if name in domains and value in choices.get(name, [value])
-    }
+    choices = space.choices
+    searched = {name: value for name, value in point.items() if name in space.domains}
+    return {name: value for name, value in searched.items() if value in choices.get(name, [value])}
 
 
 def arm_config(overrides: Settings, setting: Setting) -> TrialConfig:

@@ -61,11 +61,10 @@ def first(setting: Setting) -> list[Settings]:
 
 def _rate_at_its_travel(setting: Setting) -> float:
     """Return the mix_lr with which logits can travel as far in all epochs here as in the published run."""
-    values = setting.published.values
     base = setting.base
     how = {"batch_size": base.batch_size, "epochs": base.epochs}
     examples = base.train_examples or setting.train_examples
-    at_rate_1 = logit_travel(values["alpha"], mix_lr=1.0, train_examples=examples, **how)
+    at_rate_1 = logit_travel(setting.published.values["alpha"], mix_lr=1.0, train_examples=examples, **how)
     return float(f"{setting.setup.travel / at_rate_1:.3g}")
 
 

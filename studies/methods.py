@@ -132,11 +132,9 @@ def tunings(setting: Setting) -> list[Tuning]:
     """Return the same, each to be tuned over the space of its kind; a single layer among all there are."""
     from search_spaces.methods import SPACES
 
-    points: dict[str, list[Settings]] = {
-        "single": [{"layer": layer, "lr": setting.base.lr} for layer in setting.layers]
-    }
+    layers: list[Settings] = [{"layer": layer, "lr": setting.base.lr} for layer in setting.layers]
     return [
-        Tuning(name, overrides, SPACES[kind], points.get(kind, []))
+        Tuning(name, overrides, SPACES[kind], layers if kind == "single" else [])
         for name, (kind, overrides) in chosen(setting).items()
     ]
 
@@ -146,9 +144,8 @@ def comparisons(arms: Sequence[PlannedArm], factors: Sequence[str], control: str
     names = {alias: arm.name for arm in arms for alias in (arm.name, *arm.aliases)}
     # What searches of earlier runs found best stands behind the others, and gives way.
     names |= {method: arm.name for arm in reversed(arms) for method in arm.tunes}
-    pairs = [(arm.name, control) for arm in arms] if control in names else []
-    for method in ("fine-tuning", "adapters"):
-        pairs.append((f"{method}, {SELECTED}", f"{method}, {TOP}"))
+    pairs = [(arm.name, control) for arm in arms]
+    pairs += [(f"{method}, {SELECTED}", f"{method}, {TOP}") for method in ("fine-tuning", "adapters")]
     planned = [(names[arm], names[reference]) for arm, reference in pairs if {arm, reference} <= names.keys()]
     return [pair(arm, reference) for arm, reference in dict.fromkeys(planned) if arm != reference]
 

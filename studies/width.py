@@ -37,9 +37,8 @@ def arms(setting: Setting) -> tuple[list[Arm], list[str]]:
     wide = [k for k in setting.levels("k", [*widths]) if k % setting.base.heads == 0]
 
     def as_wide(name: str, role: Role, what: Settings) -> list[Arm]:
-        return [
-            Arm(f"{name} k={k}", role, {**what, "k": k}, secondary=(f"{name} k={wide[0]}",)) for k in wide
-        ]
+        as_it_is = tuple(f"{name} k={k}" for k in wide[:1])
+        return [Arm(f"{name} k={k}", role, {**what, "k": k}, secondary=as_it_is) for k in wide]
 
     layer = as_wide(f"layer={chosen}", "single", {"mix": "single", "layer": chosen})
     often = {"fusion": "wide-layer", "layer": chosen, "projections": len(numbers)}

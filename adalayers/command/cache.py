@@ -42,11 +42,11 @@ def list_or_remove(
             show(_described(folder, found[folder]))
         show(f"{len(found)} stores, {size(sum(found.values()))}, in {root}")
         return
-    matching = {name: [each for each in found if fnmatch.fnmatchcase(each.name, name)] for name in names}
-    for name, folders in matching.items():
-        if not folders:
-            raise unknown("store", name, [folder.name for folder in found])
-    chosen = [folder for folder in found if any(folder in folders for folders in matching.values())]
+    there = [folder.name for folder in found]
+    for name in names:
+        if not fnmatch.filter(there, name):
+            raise unknown("store", name, there)
+    chosen = [folder for folder in found if any(fnmatch.fnmatchcase(folder.name, name) for name in names)]
     left = [folder for folder in found if folder not in chosen]
     while keep_gb is not None and sum(found[folder] for folder in left) > keep_gb * 1e9:
         chosen.append(left.pop())
@@ -62,8 +62,7 @@ def list_or_remove(
 
 def stores(root: Path) -> list[Path]:
     """Return the stores below `root`, finished or not, last used first; other folders are left alone."""
-    folders = [path for path in root.iterdir() if path.is_dir()] if root.is_dir() else []
-    found = [folder for folder in folders if any(folder.glob("*_[0-9][0-9].npy"))]
+    found = {path.parent for path in root.glob("*/*_[0-9][0-9].npy")}
     return sorted(found, key=lambda folder: (-_used(folder), folder.name))
 
 

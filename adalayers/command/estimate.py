@@ -89,11 +89,8 @@ def describe(case: Case, flags: Flags) -> str:
     examples = ", ".join(f"{name} {len(split)}" for name, split in task.splits.items())
     bests = " and the best of each search" if searches else ""
     too_few = f"; a verdict takes {FIRST} seeds" if request.seeds < FIRST else ""
-    states = (
-        f"hidden states {duration(passes)}"
-        if forward
-        else "without the base model's passes, as it is not loaded"
-    )
+    not_loaded = "without the base model's passes, as it is not loaded"
+    states = f"hidden states {duration(passes)}" if forward else not_loaded
     lines = {
         "backbone": f"{backbone_line(prepared)}; from {source.folder}",
         "data": data_line(task),
@@ -149,12 +146,10 @@ def backbone_line(prepared: Prepared) -> str:
 def data_line(task: Task) -> str:
     """Return where a dataset was read, its columns, the role of each split, what is not used, and how it was read."""
     reading = task.reading
-    columns = (
-        f" (texts {', '.join(reading.columns[:-1])}; labels {reading.columns[-1]})" if reading.columns else ""
-    )
-    return "; ".join(
-        (f"{reading.path}{columns}", splits_in_words(reading.roles, reading.unused), *reading.notes)
-    )
+    *texts, labels = reading.columns or [""]
+    columns = f" (texts {', '.join(texts)}; labels {labels})" if reading.columns else ""
+    splits = splits_in_words(reading.roles, reading.unused)
+    return "; ".join([f"{reading.path}{columns}", splits, *reading.notes])
 
 
 def task_line(task: Task) -> str:
@@ -204,9 +199,8 @@ def _seconds(
     sample = whole.subset(chosen, _InMemory(lengths, prepared.source.width))
     loads = prepared.source.has_weights and prepared.backbone_parameters[0] < LARGE
     forward = time_backbone(prepared, torch.device("cpu")) if loads else 0.0
-    train, validation, test = (
-        len(prepared.task.splits.get(name, ())) for name in ("train", "validation", "test")
-    )
+    splits = prepared.task.splits
+    train, validation, test = (len(splits.get(name, ())) for name in ("train", "validation", "test"))
     timed: dict[Any, float] = {}
     taken, last = {}, {}
     for config in dict.fromkeys(configs):
@@ -216,10 +210,9 @@ def _seconds(
             of_head = {} if loads else {"base_model": "frozen"}
             timed[key] = _seconds_per_example(prepared, sample, with_overrides(config, of_head))
         each = timed[key] + live * forward * whole.features.lengths.mean()
+        learned = min(config.train_examples or train, train)
         # An evaluation has no backward pass.
-        examples = (
-            0.75 * min(config.train_examples or train, train) + 0.25 * validation / config.evaluate_every
-        )
+        examples = 0.75 * learned + 0.25 * validation / config.evaluate_every
         taken[config] = config.epochs * examples * each
         last[config] = 0.25 * ((1 + variants) * validation + test) * each
     return forward, taken, last

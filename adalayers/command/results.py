@@ -19,10 +19,8 @@ def list_results(folder: str) -> None:
     """Print a line per study in or below a folder: its state, its arms, its trials, and about the time left."""
     root = Folder(folder)
     try:
-        folders = find_studies(root) if root.exists() else []
+        folders = find_studies(root)
     except BadInput:
-        folders = []
-    if not folders:
         show(f"no study in or below {root.uri}; adalayers study lists those that can be run")
         return
     names = [study.uri.removeprefix(root.uri).strip("/") or study.name for study in folders]

@@ -74,9 +74,8 @@ def next_analysis(
     left, coming = error - sum(levels), planned[len(levels) :]
     after = min(seeds, coming[0] if until_decided and coming else planned[-1])
     if left > _ROUNDING and coming and after > last:
-        return InterimAnalysis(
-            after=after, level=left / (len(coming) if until_decided else 1), planned=planned
-        )
+        level = left / len(coming) if until_decided else left
+        return InterimAnalysis(after=after, level=level, planned=planned)
     spent = sum(analysis.level for analysis in made if analysis.extension)
     return InterimAnalysis(
         after=max(seeds, last), level=(EXTENSIONS - spent) / 2, planned=planned, extension=True

@@ -108,9 +108,8 @@ class TrialRow:
         return trial_id(self.config, shape, self.seed, provenance)
 
 
-_OWN = tuple(
-    each.name for each in dataclasses.fields(TrialRow) if each.name not in ("seed", "settings", "found")
-)
+_CONVERTED = ("seed", "settings", "found")
+_OWN = tuple(each.name for each in dataclasses.fields(TrialRow) if each.name not in _CONVERTED)
 
 
 def read_trial_rows(folder: Folder, *, advice: str = RESTORE) -> dict[str, TrialRow]:

@@ -115,9 +115,7 @@ class Session:
             # Where it cannot be read, which its study says, runs go without their curves.
             history, why = files.rows_or_why(folder, files.HISTORY) if missing else (pd.DataFrame(), "")
             if missing and not (last or why):  # curves are written less often than rows: whole at the end
-                drawn: Mapping[Any, float] = (
-                    history.groupby("trial_id")["epoch"].max().to_dict() if "epoch" in history else {}
-                )
+                drawn = history.groupby("trial_id")["epoch"].max() if "epoch" in history else pd.Series()
                 ran = {row["trial_id"]: values.number(row["epochs"]) or 0.0 for row in missing}
                 missing = [row for row in missing if drawn.get(row["trial_id"], -1) >= ran[row["trial_id"]]]
             for row in missing:
@@ -230,9 +228,8 @@ class Session:
 
     def _find_runs(self, run_name: str) -> None:
         """Find or make the study's run; find those of its arms and trials."""
-        found = self._client.search_runs(
-            [self._experiment], f"tags.`adalayers.study` = '{self._key}'", max_results=_MOST_RUNS
-        )
+        own = f"tags.`adalayers.study` = '{self._key}'"
+        found = self._client.search_runs([self._experiment], own, max_results=_MOST_RUNS)
         parents = []
         for run in sorted(found, key=lambda run: run.info.start_time):
             tags = run.data.tags

@@ -222,7 +222,7 @@ class Agenda:
         """
         wanted = self._wanted_arms()
         for identity, arm, seed in self._planned[: None if most is None else most * len(self.arms)]:
-            if wanted is None or arm.name in wanted or (ended and self.record.ended(identity)):
+            if arm.name in wanted or (ended and self.record.ended(identity)):
                 yield identity, arm, seed
 
     # Analyses
@@ -279,15 +279,14 @@ class Agenda:
         analysis = self._next_analysis(self._analyses)
         return analysis.after if analysis else self.seeds
 
-    def _wanted_arms(self) -> frozenset[str] | None:
-        """Return the arms that need more seeds; None: all."""
-        if self._undecided is None:
-            return None
+    def _wanted_arms(self) -> frozenset[str]:
+        """Return the arms that need more seeds."""
+        arms = frozenset(arm.name for arm in self.arms)
+        if self._undecided is None or not self._last or not self._best_known:
+            return arms
         if self._wanted is None:
-            if not self._last or not self._best_known:
-                return frozenset(arm.name for arm in self.arms)
             self._wanted = frozenset(self._undecided())
-            if self._begun and (decided := {arm.name for arm in self.arms} - self._wanted):
+            if self._begun and (decided := arms - self._wanted):
                 logger.info(
                     f"decided after {self._last} seeds, no more trials of: {', '.join(sorted(decided))}"
                 )

@@ -54,8 +54,7 @@ class Search:
     ):
         self.planned, self.name, self.how, self.seed = planned, planned.name, request.search, request.seed
         self._record, self._identify, self._shape = record, identify, shape
-        stops = SCHEDULERS[request.scheduler].stops(planned.base.epochs)
-        self._alone = self.how == "optuna" or stops
+        self._alone = self.how == "optuna" or SCHEDULERS[request.scheduler].stops(planned.base.epochs)
         self.trials = max(request.trials, planned.min_trials) if request.trials else 0
         self._most = planned.at_most(request.trials, request.search)
         self.notes = list(planned.notes) if self.trials else []
@@ -296,9 +295,8 @@ def write_journal(folder: Folder, searches: Sequence[Search]) -> None:
         path = Path(scratch) / JOURNAL
         storage = JournalStorage(JournalFileBackend(str(path)))
         for search in searches:
-            study = optuna.create_study(
-                storage=storage, study_name=search.name or folder.name, direction="maximize"
-            )
+            name = search.name or folder.name
+            study = optuna.create_study(storage=storage, study_name=name, direction="maximize")
             # Of a point outside the space, no storage takes the trial.
             study.add_trials([trial for trial in search.optuna_trials() if search.within(trial.params)])
         folder.write_bytes(JOURNAL, path.read_bytes())

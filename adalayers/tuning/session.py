@@ -8,7 +8,7 @@ import os
 import threading
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from pathlib import Path
 from typing import Any
 
@@ -70,12 +70,11 @@ def ray_session(asked: str | None) -> Iterator[Path]:
         try:
             if address is None:
                 _start(scratch)
-                with watched(), ray_private.without_environment():
-                    yield scratch
             else:
                 _join(address)
-                with watched():
-                    yield scratch
+            of_workers = nullcontext() if address else ray_private.without_environment()
+            with watched(), of_workers:
+                yield scratch
         finally:
             _end(scratch)
 
