@@ -55,6 +55,14 @@ def test_conditions_are_averaged_over_and_compared_at_but_not_compared():
     ]
 
 
+def test_a_level_is_named_whole_however_large():
+    sizes = (2_000_001, 1_000_001)
+    (found,) = planned_comparisons(
+        [PlannedArm(f"size={n}", "core", {"size": n}) for n in sizes], ["size"], "size=2000001"
+    )
+    assert found.names == ("size=1000001", "size=2000001", "")
+
+
 @pytest.mark.parametrize(
     ("control", "outside", "references"),
     [("alpha=64 weight=0.01", [], {"alpha=64", "weight=0.01"}), ("last", [LAST], {"alpha=1", "weight=0"})],
