@@ -51,9 +51,11 @@ class Space:
 
     def without(self, names: Sequence[str]) -> Space:
         """Return the space with some hyperparameters fixed elsewhere, and so taken out."""
-        parts = self.scientific, self.nuisance, self.grid
-        kept = ({name: value for name, value in part.items() if name not in names} for part in parts)
-        return Space(*kept, self.fixed)
+        scientific, nuisance, grid = (
+            {name: value for name, value in values.items() if name not in names}
+            for values in (self.scientific, self.nuisance, self.grid)
+        )
+        return Space(scientific, nuisance, grid, self.fixed)
 
     def limited(self, choices: Mapping[str, Sequence[Any]]) -> Space:
         """Return the space with these choices alone of some hyperparameters; of its grid those that are among them."""
