@@ -42,9 +42,9 @@ def details(evidence: Evidence, names: Sequence[str] = SECTIONS) -> Page:
     return Page(text, {name: figure for section in sections for name, figure in section.figures.items()})
 
 
+@once
 @styled
 def section_of(evidence: Evidence, name: str) -> Section | None:
     """Return what a module of `reports.sections` shows of a study; None where it does not apply."""
-    module = importlib.import_module(f"..sections.{name}", __package__)
-    section: Section | None = once(module.section)(evidence)
+    section: Section | None = importlib.import_module(f"..sections.{name}", __package__).section(evidence)
     return section

@@ -51,6 +51,11 @@ def test_arms_that_predict_alike_are_named(tmp_path):
     assert (alike[f"`{CORE[2]}`"], alike[f"`{CONTROL}`"]) == (f"`{CORE[1]}`", "—")
 
 
+def test_a_section_that_stands_on_both_pages_is_drawn_once(tmp_path):
+    evidence = evidence_of(small(), tmp_path)
+    assert section_of(evidence, "quality") is section_of(evidence, "quality")
+
+
 def test_an_analysis_is_told_with_its_error_and_rebuilding_is_none(tmp_path):
     made = small(seeds=6).ran((6,), (), planned=(20, 20))
     assert shown("quality", made, tmp_path).tables[1].rows == [[1, 6, "3.00%"]]
