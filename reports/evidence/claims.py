@@ -6,7 +6,6 @@ the primary ones, by two Holm runs at each analysis (`holm`); the others have in
 
 from __future__ import annotations
 
-import operator
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -114,11 +113,9 @@ class Claim(Comparison):
         return frozenset(self.weights)
 
     @property
-    def sd(self) -> float | None:
-        """The standard deviation of the difference by seed; None for fewer than two seeds."""
-        if len(self.values) < 2:
-            return None
-        sd = float(np.std(list(self.values.values()), ddof=1))
+    def sd(self) -> float:
+        """The standard deviation of the difference by seed; 0 where rounding is all there is, or a single seed."""
+        sd = float(np.std([*self.values.values()], ddof=1)) if len(self.values) > 1 else 0.0
         return sd if sd > TOLERANCE else 0.0
 
     @property
@@ -237,9 +234,8 @@ class Family:
         everything = differences(values, claim.weights)
         covered = analysis.covered if analysis else values
         seeds = [set(covered.get(arm, ())) for arm in claim.weights]
-        by_seed = {
-            seed: value for seed, value in everything.items() if all(seed in of_arm for of_arm in seeds)
-        }
+        shared = set.intersection(*seeds)
+        by_seed = {seed: value for seed, value in everything.items() if seed in shared}
         last = max(set().union(*seeds), default=0)
         withheld = any(
             (analysis and analysis.failed.get(arm))
@@ -282,11 +278,9 @@ def _tied(weights: Mapping[str, float], seeds: Iterable[int], known: PredictionH
 
 def differences(values: Values, weights: Mapping[str, float]) -> dict[int, float]:
     """Return the weighted sum of arms' values by seed, on those that all of them have, in order."""
-    arms = [values.get(arm, {}) for arm in weights]
-    shared = set.intersection(*({*of_arm} for of_arm in arms))
+    shared = set.intersection(*({*values.get(arm, {})} for arm in weights))
     return {
-        seed: sum(map(operator.mul, weights.values(), [of_arm[seed] for of_arm in arms]))
-        for seed in sorted(shared)
+        seed: sum(weight * values[arm][seed] for arm, weight in weights.items()) for seed in sorted(shared)
     }
 
 

@@ -141,7 +141,7 @@ def _seeds(claims: list[Claim], evidence: Evidence) -> tuple[int | None, int]:
         if claim.level and sd_of_scores:
             # By its own spread where enough seeds know it; the differences seen play no part: computing from them
             # would promise whatever chance happened to show.
-            own = claim.sd if claim.n >= OWN_SPREAD_FROM else None
+            own = claim.sd if claim.n >= OWN_SPREAD_FROM else 0.0
             sd = own or sd_of_scores * math.hypot(*claim.weights.values())
             variance = evidence.example_variances.get(claim.key, 0.0)
             needed.append(seeds_for(effect, sd, share * claim.level, variance))
