@@ -87,11 +87,7 @@ class Evidence:
     @cached_property
     def grid_factors(self) -> tuple[Factor, ...]:
         """The factors in which cells of the core differ, where there are several: a page shows them as a grid."""
-        varied = [
-            factor
-            for factor in self.request.factors
-            if column(factor.name) in self.core and len(levels(self.core[column(factor.name)])) > 1
-        ]
+        varied = [one for one in self.request.factors if len(levels(self.core[column(one.name)])) > 1]
         return tuple(varied) if len(varied) > 1 else ()
 
     @cached_property
@@ -132,16 +128,15 @@ class Evidence:
     @cached_property
     def resampled(self) -> tuple[dict[claiming.Key, resampling.Variance], list[str]]:
         """Key of a claim -> its variances over draws of test examples; and why claims lack them."""
-        found, notes = resampling.example_variances(
+        return resampling.example_variances(
             self.loaded.predictions,
             self.trials,
             self.request,
             self.split,
-            [(claim.weights, claim.values) for claim in self.over_seeds],
+            {claim.key: (claim.weights, claim.values) for claim in self.over_seeds},
             self.environment.dataset.labels,
             self.shared,
         )
-        return {self.over_seeds[place].key: variance for place, variance in found.items()}, notes
 
     @cached_property
     def shared(self) -> list[int]:
@@ -234,8 +229,7 @@ class Evidence:
     @property
     def searches(self) -> int:
         """How many searches there were: what pools their trials says nothing where each is of another component."""
-        of_search = searched(self.trials)
-        return int(of_search["search"].nunique()) if "search" in of_search else int(len(of_search) > 0)
+        return searched(self.trials)["search"].nunique()
 
     @cached_property
     def rates(self) -> pd.DataFrame:

@@ -20,6 +20,7 @@ import pandas as pd
 from adalayers.results.files import PREDICTIONS, TRIALS, answers
 from adalayers.results.study_file import RequestRecord
 from adalayers.tasks.metrics import Answers, Counts, Metric, metric
+from reports.evidence.claims import Key
 from reports.reading.frames import numbers
 from reports.tables import arms as tables
 from reports.words import count
@@ -51,10 +52,10 @@ def example_variances(
     trials: pd.DataFrame,
     request: RequestRecord,
     split: str,
-    contrasts: Sequence[Contrast],
+    contrasts: Mapping[Key, Contrast],
     names: Sequence[str],
     shared: Collection[int] = (),
-) -> tuple[dict[int, Variance], list[str]]:
+) -> tuple[dict[Key, Variance], list[str]]:
     """Return the variances of each contrast over draws of examples.
 
     Args:
@@ -62,13 +63,13 @@ def example_variances(
         trials: Rows of `trials.csv`.
         request: The study's, for its metric.
         split: Whose examples are drawn.
-        contrasts: The comparisons.
+        contrasts: The comparisons, by key.
         names: Of the classes.
         shared: Indices of the examples that also stand in train.
 
     Returns:
-        Index in `contrasts` -> variances, and sentences on what is missing. A contrast is omitted if the predictions
-        of any of its trials do not reproduce that trial's score.
+        Key of a contrast -> variances, and sentences on what is missing. A contrast is omitted if the predictions of
+        any of its trials do not reproduce that trial's score.
     """
     rows = tables.confirmed(trials)
     scores = numbers(rows, f"{split}/{request.metric}").set_axis(rows["trial_id"]).dropna()
@@ -153,14 +154,14 @@ def _draws(selects: Metric, counts: Counts, groups: np.ndarray | None) -> np.nda
 
 
 def _variances(
-    drawn: Mapping[str, np.ndarray], rows: pd.DataFrame, contrasts: Sequence[Contrast]
-) -> dict[int, Variance]:
-    keys = zip(rows["arm"], rows["seed"], rows["trial_id"], strict=True)
-    of_trial = {(arm, seed): drawn[trial] for arm, seed, trial in keys if trial in drawn}
+    drawn: Mapping[str, np.ndarray], rows: pd.DataFrame, contrasts: Mapping[Key, Contrast]
+) -> dict[Key, Variance]:
+    trials = zip(rows["arm"], rows["seed"], rows["trial_id"], strict=True)
+    of_trial = {(arm, seed): drawn[trial] for arm, seed, trial in trials if trial in drawn}
     variances = {}
-    for place, (weights, seeds) in enumerate(contrasts):
+    for key, (weights, seeds) in contrasts.items():
         if seeds and {(arm, seed) for arm in weights for seed in seeds} <= of_trial.keys():
             by_seed = [sum(weights[arm] * of_trial[arm, seed] for arm in weights) for seed in seeds]
             without, *mean = np.array(by_seed).mean(axis=0)
-            variances[place] = Variance(float(np.var(mean, ddof=1)), float(without))
+            variances[key] = Variance(float(np.var(mean, ddof=1)), float(without))
     return variances

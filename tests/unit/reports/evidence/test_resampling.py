@@ -77,12 +77,12 @@ def test_variance_of_accuracy_is_the_sampling_variance_of_a_mean(tmp_path):
     right = rows.pivot(index="index", columns="trial_id", values="right").astype(float)
     request, whole = loaded.study.request, {1, 2, 3, 4, 5, 6}
     factor = next(pair for pair in request.comparisons if pair.kind == "factor")
-    contrasts = [(PAIR, whole), (PAIR, {2, 4}), (factor.weights, whole)]
+    contrasts = dict(enumerate([(PAIR, whole), (PAIR, {2, 4}), (factor.weights, whole)]))
     variances, notes = example_variances(
         loaded.predictions, loaded.trials, request, "test", contrasts, ("a", "b"), shared=range(20)
     )
     assert (notes, set(variances)) == ([], {0, 1, 2})
-    for place, (weights, seeds) in enumerate(contrasts):
+    for place, (weights, seeds) in contrasts.items():
         per_example = sum(
             weight * right[row["trial_id"]] / len(seeds)
             for arm, weight in weights.items()
@@ -105,7 +105,7 @@ def test_groups_are_drawn_whole_so_that_clustered_errors_widen_the_interval(tmp_
     trials = loaded.trials.assign(**{"test/accuracy": lambda x: x["trial_id"].map(scores)})
 
     def variances(predictions: pd.DataFrame):
-        contrasts = [(PAIR, [1, 2, 3, 4, 5, 6])]
+        contrasts = {0: (PAIR, [1, 2, 3, 4, 5, 6])}
         return example_variances(predictions, trials, loaded.study.request, "test", contrasts, ("a", "b"))
 
     weights = trials.query("stage == 'confirm'").set_index("trial_id")["arm"].map(PAIR).dropna()
