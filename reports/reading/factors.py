@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import Any
 
+import numpy as np
 import pandas as pd
 
 from adalayers.results.study_file import Factor
@@ -17,12 +18,12 @@ def level(value: Any) -> Level | None:
     """Return a value as a level; None where there is none."""
     if value is None or (isinstance(value, float) and pd.isna(value)) or value == "" or value is pd.NA:
         return None
-    if isinstance(value, str | bool) or not pd.api.types.is_number(value):
-        try:
-            return float(value) if isinstance(value, str) else str(value).lower()
-        except ValueError:
-            return str(value)
-    return float(value)  # type: ignore[arg-type]
+    if isinstance(value, bool | np.bool_):
+        return str(value).lower()
+    try:
+        return float(value)
+    except ValueError:
+        return str(value)
 
 
 def level_name(value: Level) -> str:
@@ -32,8 +33,8 @@ def level_name(value: Level) -> str:
 def levels(values: Iterable[Any]) -> list[Level]:
     """Return the different levels: numbers in rising order, else all as they come."""
     seen = list(dict.fromkeys(parsed for value in values if (parsed := level(value)) is not None))
-    numbers = [value for value in seen if isinstance(value, float)]
-    return [*sorted(numbers)] if len(numbers) == len(seen) else seen
+    numbers = numeric(seen)
+    return seen if numbers is None else [*sorted(numbers)]
 
 
 def numeric(values: Sequence[Level]) -> list[float] | None:

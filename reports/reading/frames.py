@@ -17,11 +17,8 @@ def numbers(frame: pd.DataFrame, column: str) -> pd.Series:
     """Return a column as floats, NaN where it is missing or holds no finite number."""
     if column not in frame.columns:
         return pd.Series(np.nan, index=frame.index, dtype=float)
-    values = frame[column]
-    if values.dtype != float:  # most columns are numbers, and this is asked often
-        values = pd.to_numeric(values, errors="coerce").astype(float)
-    finite = np.abs(values.to_numpy()) < LARGEST  # not so for NaN
-    return values if finite.all() else values.where(finite)
+    values = pd.to_numeric(frame[column], errors="coerce").astype(float)
+    return values.where(values.abs() < LARGEST)
 
 
 def texts(frame: pd.DataFrame, column: str) -> list[str]:
@@ -33,8 +30,7 @@ def texts(frame: pd.DataFrame, column: str) -> list[str]:
 
 def searched(trials: pd.DataFrame) -> pd.DataFrame:
     """Return the rows of searches: those of `--rates` are of the search's stage, and no search."""
-    search = trials["search"] if "search" in trials.columns else ""
-    return trials[(trials["stage"] == "search") & (search != RATES)]
+    return trials[(trials["stage"] == "search") & (trials["search"] != RATES)]
 
 
 def records(frame: pd.DataFrame) -> list[dict[str, Any]]:

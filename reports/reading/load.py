@@ -141,22 +141,20 @@ def without_scores(trials: pd.DataFrame, trial_ids: Collection[str]) -> pd.DataF
 
     A score that is no number is none.
     """
-    scores = {
-        name: numbers(trials, name) for name in trials.columns if str(name).startswith(("val/", "test/"))
-    }
     lost = trials["trial_id"].isin(list(trial_ids))
     of_pair = pd.MultiIndex.from_frame(trials[["stage", "arm", "seed"]])
-    columns = {name: values.mask(lost) for name, values in scores.items()}
-    columns |= {"predictions": trials["predictions"].mask(lost, "")}
-    return trials.assign(**columns)[~(lost & of_pair.isin(of_pair[~lost]))]
+    scores = [name for name in trials.columns if name.startswith(("val/", "test/"))]
+    believed = {name: numbers(trials, name).mask(lost) for name in scores}
+    believed["predictions"] = trials["predictions"].mask(lost, "")
+    return trials.assign(**believed)[~(lost & of_pair.isin(of_pair[~lost]))]
 
 
 def with_floor(trials: pd.DataFrame, metric: str, baseline: Mapping[str, float]) -> pd.DataFrame:
     """Return the trials, those of confirmed arms that diverged with the score of the trivial model."""
     diverged = (trials["stage"] == "confirm") & (trials["status"] == "diverged")
-    columns = {f"{split}/{metric}": score for split, score in baseline.items()}
-    present = {name: score for name, score in columns.items() if name in trials.columns}
-    return trials.assign(**{name: trials[name].mask(diverged, score) for name, score in present.items()})
+    floors = {f"{split}/{metric}": score for split, score in baseline.items()}
+    scores = trials.columns.intersection([*floors])
+    return trials.assign(**{name: trials[name].mask(diverged, floors[name]) for name in scores})
 
 
 def as_text(value: Any) -> str:

@@ -19,9 +19,6 @@ from adalayers.tasks.metrics import bounds
 from reports.reading.factors import column, level, of_trials
 from reports.reading.frames import numbers, searched, texts
 
-KEYS = ("stage", "status", "arm", "seed", "trial_id")
-"""What says which trial a row is."""
-
 ONE_ANSWER = 0.99
 """Share of a split's examples with one and the same answer from which on a trial is said to give one answer.
 
@@ -75,7 +72,7 @@ def values(trials: pd.DataFrame, column: str) -> dict[str, dict[int, float]]:
 
     Only arms with completed trials that have one are in it.
     """
-    rows = confirmed(trials[[name for name in dict.fromkeys((*KEYS, column)) if name in trials.columns]])
+    rows = confirmed(trials)
     by_arm: dict[str, dict[int, float]] = {}
     # A loop over rows: with a handful of seeds, pandas' own grouping takes ten times as long.
     for arm, seed, value in zip(rows["arm"], rows["seed"], numbers(rows, column), strict=True):

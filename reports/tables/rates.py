@@ -20,7 +20,7 @@ def rates(trials: pd.DataFrame, request: RequestRecord) -> pd.DataFrame:
     kept: whether the arm has been confirmed with it; before that, whether it is the best so far
     edge: of a rate that is kept, "low" or "high" where no other was tried on that side, else ""
     """
-    rows = trials[trials["search"] == RATES] if "search" in trials.columns else trials.iloc[:0]
+    rows = trials[trials["search"] == RATES]
     table = pd.DataFrame({name: rows[name] for name in ("trial_id", "arm", "status")})
     table["lr"], table["score"] = numbers(rows, "config/lr"), numbers(rows, f"val/{request.metric}")
     confirmed = tables.values(trials, "config/lr")
