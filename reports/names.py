@@ -46,7 +46,7 @@ def arm(name: str, request: RequestRecord) -> str:
     """Return what an arm is called: its settings in symbols, and the mix in words."""
     own = next((planned for planned in request.arms if planned.name == name), PlannedArm(name))
     if own.words:
-        return _cut(own.words)
+        return words.cut(own.words, LONGEST)
     fixed = {factor.name for factor in request.factors if _levels(factor.name, request) == 1}
     pieces: list[str] = []
     plain = False
@@ -60,11 +60,7 @@ def arm(name: str, request: RequestRecord) -> str:
             pieces[-1] += f" {_word(token, own)}"
         else:
             pieces, plain = [*pieces, _word(token, own)], True
-    return _cut(", ".join(pieces))
-
-
-def _cut(words: str) -> str:
-    return words if len(words) <= LONGEST else f"{words[: LONGEST - 1]}…"
+    return words.cut(", ".join(pieces), LONGEST)
 
 
 def _levels(factor: str, request: RequestRecord) -> int:
@@ -77,9 +73,9 @@ def _layer(value: str, own: PlannedArm) -> str:
 
 
 def _word(token: str, own: PlannedArm) -> str:
-    mix = NAMES_OF_MIX.get(token)
-    is_mix = mix is not None and own.fusion in ("", "layer-mix") and own.config.get("mix", "learned") == mix
-    if is_mix and mix is not None and "layer" not in own.name:
+    mix = NAMES_OF_MIX.get(token, "")
+    is_mix = own.fusion in ("", "layer-mix") and own.config.get("mix", "learned") == mix
+    if mix and is_mix and "layer" not in own.name:
         return OF_MIX[mix]
     return WORDS.get(token, re.sub(r"(?<=[a-z])-(?=mix$)", " ", token))
 
@@ -110,7 +106,7 @@ def level(value: Any) -> str:
         return "yes" if value else "no"
     if isinstance(value, int | float):
         return f"{value:g}"
-    return "all layers" if value == "layers" else _cut(str(value).replace("-", " "))
+    return "all layers" if value == "layers" else words.cut(str(value).replace("-", " "), LONGEST)
 
 
 def otherwise(arm: PlannedArm, request: RequestRecord) -> str:

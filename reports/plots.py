@@ -27,6 +27,7 @@ from adalayers.escaping import plain
 from adalayers.results.palette import COLOURS
 from reports.reading.factors import level_name, levels, numeric
 from reports.reading.frames import records
+from reports.words import cut
 
 WIDTH = 7.0
 """Inches; at 600 pixels 10 points are still text."""
@@ -98,8 +99,7 @@ styled = own_style()
 
 def plain_text(text: object) -> str:
     """Return text from data such that no dollar sign in it starts mathematics, and no control character is drawn."""
-    clean = plain(text)
-    return (clean if len(clean) <= LONGEST else clean[: LONGEST - 1] + "…").replace("$", r"\$")
+    return cut(plain(text), LONGEST).replace("$", r"\$")
 
 
 def panels(
@@ -204,14 +204,14 @@ def points(
     *,
     scale: str = "choice",
     joined: bool = True,
-    looks: Looks | None = None,
+    looks: Looks,
 ) -> None:
     """Draw a point per row of x, mean, low, high, series, its interval along y; series stand a little apart.
 
     scale:  "linear", "log", or "choice": levels of x side by side, as where x holds anything but numbers
     joined: whether a line runs through the points of a series
     """
-    looks, found = looks or looks_of(frame["series"]), levels(frame["x"])
+    found = levels(frame["x"])
     numbers = numeric(found)
     if numbers is None or scale == "choice" or (scale == "log" and min(numbers, default=1.0) <= 0):
         scale, numbers = "choice", [float(place) for place in range(len(found))]
@@ -243,7 +243,7 @@ def points(
     axes.xaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:,.6g}"))
 
 
-def forest(frame: pd.DataFrame, axes: Axes, *, zone: float, looks: Looks | None = None) -> None:
+def forest(frame: pd.DataFrame, axes: Axes, *, zone: float, looks: Looks) -> None:
     """Draw a row per row of name, mean, low, high, series: its mean with its interval, the first on top.
 
     Intervals that are much wider than the rest run out of the frame, and say so with an arrow.
@@ -254,7 +254,6 @@ def forest(frame: pd.DataFrame, axes: Axes, *, zone: float, looks: Looks | None 
         zone: Half the width of the zone of no difference around 0.
         looks: Series -> look.
     """
-    looks = looks or looks_of(frame["series"])
     inner = [float(mean) for mean in frame["mean"].dropna()]
     for y, row in enumerate(records(frame)):
         how, values = looks[row["series"]], list(row.get("values", ()))
@@ -281,12 +280,11 @@ def forest(frame: pd.DataFrame, axes: Axes, *, zone: float, looks: Looks | None 
     axes.xaxis.set_major_locator(MaxNLocator(5))
 
 
-def curves(frame: pd.DataFrame, axes: Axes, *, looks: Looks | None = None) -> None:
+def curves(frame: pd.DataFrame, axes: Axes, *, looks: Looks) -> None:
     """Draw a line per series of step and mean, over its band from low to high where it has one.
 
     Markers are set so that lines that coincide show each other's.
     """
-    looks = looks or looks_of(frame["series"])
     for index, (name, rows) in enumerate(frame.groupby("series", sort=False)):
         how, spacing = looks[name], max(1, len(rows) // 5)
         axes.plot(
@@ -306,23 +304,21 @@ def curves(frame: pd.DataFrame, axes: Axes, *, looks: Looks | None = None) -> No
     axes.xaxis.set_major_locator(MaxNLocator(4, integer=True))
 
 
-def heatmap(
-    frame: pd.DataFrame, axes: Axes, *, texts: pd.DataFrame, low: float, high: float, fontsize: float = 9
-) -> None:
-    """Draw a cell per value of a wide frame with the text on it, light to dark from `low` to `high`.
+def heatmap(frame: pd.DataFrame, axes: Axes, *, texts: pd.DataFrame, high: float, fontsize: float) -> None:
+    """Draw a cell per value of a wide frame with the text on it, light to dark from 0 to `high`.
 
     One hue, so that the order survives a black and white printer; cells without a value are hatched.
     """
     shades = frame.to_numpy(dtype=float)
     colours = mpl.colormaps["Blues"].with_extremes(bad="white")
-    axes.imshow(np.ma.masked_invalid(shades), cmap=colours, vmin=low, vmax=high, aspect="auto")
+    axes.imshow(np.ma.masked_invalid(shades), cmap=colours, vmin=0, vmax=high, aspect="auto")
     centred: dict[str, Any] = {"ha": "center", "va": "center", "fontsize": fontsize}
     hatched: dict[str, Any] = {"facecolor": "none", "edgecolor": "0.8", "hatch": "///", "linewidth": 0}
     for (y, x), value in np.ndenumerate(shades):
         text = str(texts.iat[y, x])
         if np.isnan(value):
             axes.add_patch(Rectangle((x - 0.5, y - 0.5), 1, 1, **hatched))
-        dark = high > low and (value - low) / (high - low) > 0.65
+        dark = value / high > 0.65
         ground = {"bbox": BLANK} if np.isnan(value) and text else {}
         axes.text(x, y, text, color="white" if dark else "black", **centred, **ground)
     name_ticks(axes, (str(name).replace(" ", "\n") for name in frame.columns), axis="x")
@@ -330,13 +326,13 @@ def heatmap(
     axes.grid(visible=False)
 
 
-def front(frame: pd.DataFrame, axes: Axes, *, looks: Looks | None = None) -> None:
+def front(frame: pd.DataFrame, axes: Axes, *, looks: Looks) -> None:
     """Draw a point per row of cost, mean, series, and a line through the rows that are `on_front`.
 
     On a logarithmic scale where all costs are above 0 and differ by a factor of two. Rows that have a `number` show it;
     those that lie together share one text.
     """
-    looks, shown = looks or looks_of(frame["series"]), frame.dropna(subset=["cost", "mean"])
+    shown = frame.dropna(subset=["cost", "mean"])
     ahead = shown[shown["on_front"].astype(bool)].sort_values("cost")
     axes.plot(ahead["cost"], ahead["mean"], "-", color="0.4", linewidth=1.0, zorder=1)
     for row in records(shown):
@@ -351,27 +347,23 @@ def front(frame: pd.DataFrame, axes: Axes, *, looks: Looks | None = None) -> Non
         axes.xaxis.set_minor_formatter(NullFormatter())
     axes.margins(x=0.12, y=0.12)
     axes.autoscale_view()
-    at: Any = axes.transAxes.inverted().transform(
-        axes.transData.transform(shown[["cost", "mean"]].to_numpy(float))
-    )
+    numbered = shown.dropna(subset=["number"])
+    data = numbered[["cost", "mean"]].to_numpy(float)
+    places = axes.transAxes.inverted().transform(axes.transData.transform(data))
     together: list[tuple[Any, Any, list[int]]] = []
-    for xy, place, number in zip(shown[["cost", "mean"]].to_numpy(float), at, shown["number"], strict=True):
-        if pd.isna(number):
-            continue
-        near = next((own for _, first, own in together if (abs(place - first) < 0.05).all()), None)
-        if near is None:
-            together.append((xy, place, [int(number)]))
-        else:
-            near.append(int(number))
+    for xy, place, number in zip(data, places, numbered["number"].astype(int), strict=True):
+        near = next((own for _, first, own in together if (abs(place - first) < 0.05).all()), [])
+        if not near:
+            together.append((xy, place, near))
+        near.append(number)
     for xy, _, numbers in together:
         text = ", ".join(map(str, sorted(numbers)))
         beside = axes.annotate(text, xy, xytext=(5, 5), textcoords="offset points", fontsize=9, zorder=4)
         beside.set_in_layout(False)
 
 
-def bars(frame: pd.DataFrame, axes: Axes, *, looks: Looks | None = None) -> None:
+def bars(frame: pd.DataFrame, axes: Axes, *, looks: Looks) -> None:
     """Draw a horizontal bar per row of name, mean, low, high, series, its value beside it, the first on top."""
-    looks = looks or looks_of(frame["series"])
     for y, row in enumerate(records(frame)):
         axes.barh(y, row["mean"], height=0.62, color=looks[row["series"]].colour)
         point(axes, row["mean"], y, row["low"], row["high"], Look("black", ""), along="x")

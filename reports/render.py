@@ -65,11 +65,8 @@ def with_article(name: str) -> str:
         if "=" in plain or not settings:
             return f"the arm with {clean}"
         clean = f"{plain} with {settings}"
-    return (
-        f"the {clean}"
-        if re.match(r"((learned|layer|shared|thesis's) )?mix|(last|Cayley|full) |thesis's", clean)
-        else clean
-    )
+    takes_article = re.match(r"((learned|layer|shared|thesis's) )?mix|(last|Cayley|full) |thesis's", clean)
+    return f"the {clean}" if takes_article else clean
 
 
 def paragraph(words: str) -> str:

@@ -44,6 +44,11 @@ def interval(low: float, high: float, digits: int = 3, *, signed: bool = False) 
     return f"[{number(low, digits, signed=signed)}, {number(high, digits, signed=signed)}]"
 
 
+def cut(text: str, most: int) -> str:
+    """Return text of at most so many characters, the last one "…" where some are left out."""
+    return text if len(text) <= most else f"{text[: most - 1]}…"
+
+
 def several(names: Iterable[str], most: int = 4) -> str:
     """Return names joined as in a sentence: "a, b and c", "a, b, c, d and 3 more"; "a, 1; b" where one has a comma."""
     listed = list(names)

@@ -34,7 +34,7 @@ def section(evidence: Evidence) -> Section | None:
     change = f"change in % of the whole model's score, {INTERVAL}"
     heads = {"arm": lambda row: named(row["arm"]), "trained model": "done", change: relative}
     caption = "Not trained again; the weights of the rest scaled to sum to 1."
-    of_spans = changes.dropna(subset=["first"])
+    of_spans = changes.dropna(subset=["first"]).astype({"first": int, "last": int})
     tables = [table_of(changes, heads, caption)]
     figures = {"layer_spans": draw(of_spans)} if len(of_spans) else {}
     return Section(
@@ -58,10 +58,9 @@ def draw(spans: pd.DataFrame) -> Figure:
     high, small = max(PALE, float(spans["loss"].max())), 9 if len(layers) * min(len(arms), 2) <= 8 else 7
     for panel, arm in zip(axes, arms, strict=True):
         own = spans[spans["name"] == arm].pivot_table(index="first", columns="last", values="loss")
-        grid = own.reindex(index=layers, columns=layers).rename("{:.0f}".format, axis=0)
-        grid = grid.rename("{:.0f}".format, axis=1)
+        grid = own.reindex(index=layers, columns=layers)
         texts = grid.map(lambda loss: "" if pd.isna(loss) or len(layers) > TEXTS else f"{loss:.0f}")
-        plots.heatmap(grid, panel, texts=texts, low=0.0, high=high, fontsize=small)
+        plots.heatmap(grid, panel, texts=texts, high=high, fontsize=small)
     figure.colorbar(axes[0].images[0], ax=axes).set_label("loss\n(% of the whole model's score)")
     plots.legend(figure, {}, "hatched: no such span, or no layer left")
     return figure

@@ -9,6 +9,7 @@ from reports import check, plots
 from tests.helpers.refusing import refused
 
 NAN = float("nan")
+LOOKS = plots.looks_of("ast")
 
 
 @pytest.fixture(autouse=True)
@@ -38,19 +39,19 @@ def texts_of(things) -> list[str]:
 
 def test_points_stand_at_their_levels_series_apart_and_hollow_without_interval(axes):
     rows = frame(x=["b", "a", "b"], mean=[1.0, 2.0, 3.0], series=["s", "s", "t"])
-    plots.points(rows.assign(low=[0.5, NAN, NAN], high=[1.2, NAN, NAN]), axes)
+    plots.points(rows.assign(low=[0.5, NAN, NAN], high=[1.2, NAN, NAN]), axes, looks=LOOKS)
     assert axes.collections[0].get_segments()[0][:, 1].tolist() == pytest.approx([0.5, 1.2])
     assert texts_of(axes.get_xticklabels()) == ["b", "a"]
     assert {(round(x), y) for x, y in drawn(axes)} == {(0, 1.0), (1, 2.0), (0, 3.0)}
     assert len({x for x, _ in drawn(axes)}) == 3
     markers = [line for line in axes.lines if line.get_marker() in "os"]
     fills = {line.get_ydata()[0]: line.get_markerfacecolor() for line in markers}
-    assert (fills[2.0], fills[1.0]) == ("white", plots.look(0).colour)
+    assert (fills[2.0], fills[1.0]) == ("white", LOOKS["s"].colour)
 
 
 @pytest.mark.parametrize("low", [1.0, 0.0])
 def test_numbers_lie_to_scale_and_no_marker_is_cut(axes, low):
-    plots.points(frame(x=[low, 8.0], mean=[1.0, 2.0]), axes, scale="log")
+    plots.points(frame(x=[low, 8.0], mean=[1.0, 2.0]), axes, scale="log", looks=LOOKS)
     # 0 cannot be logarithmic: side by side
     places = [(1.0, 1.0), (8.0, 2.0)] if low else [(0.0, 1.0), (1.0, 2.0)]
     assert axes.get_xscale() == ("log" if low else "linear")
@@ -63,7 +64,7 @@ def test_numbers_lie_to_scale_and_no_marker_is_cut(axes, low):
 
 def test_an_interval_beyond_the_frame_ends_in_an_arrow(axes):
     rows = frame(name=["wide", "narrow"], mean=[0.0, 0.1], low=[-9.0, 0.09], high=[9.0, 0.11])
-    plots.forest(rows.assign(values=[[0.0, 0.01], [0.1]]), axes, zone=0.02)
+    plots.forest(rows.assign(values=[[0.0, 0.01], [0.1]]), axes, zone=0.02, looks=LOOKS)
     left, right = axes.get_xlim()
     assert -9 < left < 0 < right < 9
     ends = {line.get_marker(): line.get_xdata()[0] for line in axes.lines}
@@ -73,7 +74,7 @@ def test_an_interval_beyond_the_frame_ends_in_an_arrow(axes):
 
 def test_a_front_is_a_line_and_points_together_share_their_numbers(axes):
     rows = frame(cost=[1.0, 10.0, 10.0, 100.0], mean=[0.1, 0.5, 0.5, 0.2], number=[4.0, 1.0, 2.0, NAN])
-    plots.front(rows.assign(on_front=[True, True, False, False]), axes)
+    plots.front(rows.assign(on_front=[True, True, False, False]), axes, looks=LOOKS)
     assert list(axes.lines[0].get_xdata()) == [1.0, 10.0]
     assert texts_of(axes.texts) == ["4", "1, 2"]
 
