@@ -20,10 +20,9 @@ from adalayers.comparisons import FIRST, Comparison
 from adalayers.results.interim_analyses import PLANNED
 from adalayers.results.study_file import RequestRecord, StudyFile
 from adalayers.storage.to_json import JsonObject
-from reports.evidence.claims import Claim, Family, judged
+from reports.evidence.claims import Claim, differences, judged
 from reports.evidence.evidence import Evidence
 from reports.evidence.holm import paired, unpaired
-from reports.tables import arms as tables
 
 ALL = "all"
 """The `case` of a mean over cases."""
@@ -75,12 +74,10 @@ class Case:
 
     def seen(self, weights: Mapping[str, float]) -> Claim:
         """Return what the last analysis of the case sees of a comparison of its arms; without one, all there is."""
-        evidence = self.evidence
-        lost = tables.without_score(evidence.trials, self.request)
-        family = Family(lambda _: evidence.scores, None, lost, evidence.answers)
         metric, split = self.sort
         claim = Claim(weights=dict(weights), metric=metric, split=split)
-        return family.seen(claim, evidence.analyses[-1] if evidence.analyses else None)
+        analyses = self.evidence.analyses
+        return self.evidence.family.seen(claim, analyses[-1] if analyses else None)
 
 
 @dataclass(frozen=True)
@@ -149,11 +146,10 @@ def run_alike(cases: Iterable[Case]) -> tuple[list[list[Case]], list[tuple[str, 
             for name, value in case.study.identity.items()
             if value not in (None, []) and not name.startswith(OF_THE_CASE)
         }
-        same = next((group for own, group in groups if own == flags), None)
-        if same is None:
-            groups.append((flags, [case]))
-        else:
-            same.append(case)
+        alike = next((group for own, group in groups if own == flags), [])
+        if not alike:
+            groups.append((flags, alike))
+        alike.append(case)
     groups.sort(key=lambda group: -len(group[1]))
     compared = [one for place, one in enumerate(groups) if place == 0 or len(one[1]) > 1]
     left_out = []
@@ -218,11 +214,9 @@ def _seen(what: What, parts: Sequence[tuple[Case, Comparison]], factors: Sequenc
         seen.append(case.seen(own))
         weights |= {f"{case.name}/{arm}": weight for arm, weight in own.items()}
         scores += [abs(score) for arm in own for score in case.evidence.scores.get(arm, {}).values()]
-    values, samples = dict[int, float](), [[*one.values.values()] for one in seen]
-    if what == MEAN:
-        shared = set.intersection(*({*one.values} for one in seen))
-        values = {seed: sum(one.values[seed] for one in seen) for seed in sorted(shared)}
-        samples = [[*values.values()]]
+    by_case = {case.name: one.values for case, one in zip(cases, seen, strict=True)}
+    values = differences(by_case, dict.fromkeys(by_case, 1.0)) if what == MEAN else {}
+    samples = [[*own.values()] for own in ([values] if what == MEAN else by_case.values())]
     n, withheld = min(map(len, samples)), any(one.withheld for one in seen)
     estimate, effects = None, [case.request.smallest_effect for case in cases]
     if n >= FIRST and not withheld and all(case.evidence.analyses for case in cases):

@@ -140,29 +140,6 @@ PredictionHashes = Mapping[tuple[str, int], str]
 _WEIGHT_ROUNDING = 1e-9
 
 
-def claims(
-    trials: pd.DataFrame,
-    request: RequestRecord,
-    analyses: Sequence[InterimAnalysis],
-    answers: PredictionHashes,
-    error: float,
-) -> list[Claim]:
-    """Return what can be said of every planned comparison of the score, on test where there are test scores.
-
-    Args:
-        trials: Rows of `trials.csv`.
-        request: The study's.
-        analyses: All that were made, in order.
-        answers: As from `prediction_hashes`.
-        error: Of all planned analyses (`interim_analyses.planned_error`).
-    """
-    split = tables.score_split(trials, request)
-    values = tables.values(trials, f"{split}/{request.metric}")
-    family = Family(lambda _: values, request.smallest_effect, tables.without_score(trials, request), answers)
-    named = [Claim(**vars(planned), metric=request.metric, split=split) for planned in request.comparisons]
-    return family.claims(named, analyses, error)
-
-
 def contrasts(
     trials: pd.DataFrame,
     best: BestSoFar,
@@ -214,7 +191,13 @@ class Family:
     def claims(
         self, named: Sequence[Claim], analyses: Sequence[InterimAnalysis], error: float
     ) -> list[Claim]:
-        """Return the claims with what is found of each; error: of all planned analyses."""
+        """Return the claims with what is found of each.
+
+        Args:
+            named: What is compared.
+            analyses: All that were made, in order.
+            error: Of all planned ones (`interim_analyses.planned_error`).
+        """
         looks = [
             {
                 place: self.seen(claim, analysis)

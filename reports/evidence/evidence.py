@@ -111,9 +111,17 @@ class Evidence:
         return [arm for arm in self.scores if share[arm] >= 0.5]
 
     @cached_property
+    def family(self) -> claiming.Family:
+        """What comparisons of the score rest on."""
+        lost = tables.without_score(self.trials, f"{self.split}/{self.request.metric}")
+        return claiming.Family(lambda _: self.scores, self.request.smallest_effect, lost, self.answers)
+
+    @cached_property
     def over_seeds(self) -> list[claiming.Claim]:
         """The claims, without the interval over examples too, which decides nothing."""
-        return claiming.claims(self.trials, self.request, self.analyses, self.answers, self.error)
+        metric, split = self.request.metric, self.split
+        named = [claiming.Claim(**vars(one), metric=metric, split=split) for one in self.request.comparisons]
+        return self.family.claims(named, self.analyses, self.error)
 
     @cached_property
     def error(self) -> float:

@@ -53,11 +53,10 @@ def at_last_epoch(trials: pd.DataFrame, request: RequestRecord) -> pd.DataFrame:
     return table[allowed.notna() & best.notna()]
 
 
-def without_score(trials: pd.DataFrame, request: RequestRecord) -> dict[str, frozenset[int]]:
-    """Return arm -> the seeds of its trials that have no score: failed, not believed, diverged without a floor."""
-    split = score_split(trials, request)
+def without_score(trials: pd.DataFrame, score: str) -> dict[str, frozenset[int]]:
+    """Return arm -> the seeds of its trials that have no such score: failed, not believed, diverged without a floor."""
     ended = trials["status"].isin(["completed", "diverged"])
-    lost = (trials["status"] == "failed") | (ended & numbers(trials, f"{split}/{request.metric}").isna())
+    lost = (trials["status"] == "failed") | (ended & numbers(trials, score).isna())
     rows = trials[(trials["stage"] == "confirm") & lost].dropna(subset=["seed"])
     return {str(arm): frozenset(map(int, seeds)) for arm, seeds in rows.groupby("arm")["seed"]}
 

@@ -12,6 +12,7 @@ from adalayers.results import study_file as records
 from adalayers.results.interim_analyses import PLANNED
 from reports.evidence.across import ALL, DIFFERENCE, MEAN, SCORE, Case, across
 from reports.evidence.claims import FIELDS
+from reports.evidence.evidence import Evidence
 from reports.evidence.holm import BETTER, OPEN, SAME, WORSE
 from reports.page.cover import _of_both
 from reports.write import write_cover
@@ -35,7 +36,9 @@ def case(name, scores, *, started="2026-05-01T12:00", data="", epochs=20, **chan
     )
     known = {"request": REQUEST, "trials": trials(table), "split": "test", "scores": table, "answers": {}}
     known |= {"analyses": analysed(scores, most) if most >= 6 else [], "learned_nothing": {}}
-    return Case(name, SimpleNamespace(**{**known, "loaded": SimpleNamespace(study=study), **changed}))
+    evidence = SimpleNamespace(**{**known, "loaded": SimpleNamespace(study=study), **changed})
+    evidence.family = Evidence.family.func(evidence)
+    return Case(name, evidence)
 
 
 def noisy(seeds, effects=(), seed=0) -> dict[str, np.ndarray]:

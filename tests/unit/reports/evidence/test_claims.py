@@ -3,6 +3,7 @@
 import math
 from collections.abc import Sequence
 from dataclasses import replace
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -10,7 +11,8 @@ from scipy import stats
 
 from adalayers.results.interim_analyses import PLANNED, InterimAnalysis
 from adalayers.results.study_file import RequestRecord
-from reports.evidence.claims import SPEED, Claim, claims, contrasts, differences, undecided, with_examples
+from reports.evidence.claims import SPEED, Claim, contrasts, differences, undecided, with_examples
+from reports.evidence.evidence import Evidence
 from reports.tables.convergence import BestSoFar
 from tests.helpers.made_scores import GRID, METRIC, WEIGHTS, analysed, by_seed, request, trials
 from tests.helpers.made_up import MadeUp
@@ -21,9 +23,16 @@ PAIR = request(("control", "a"))
 LEVEL = [0.4, 0.41, 0.39, 0.42, 0.4, 0.4]
 
 
+def claims(table, of: RequestRecord, analyses: Sequence[InterimAnalysis], said=None) -> list[Claim]:
+    """Return the claims of trials after some analyses."""
+    evidence = Evidence(SimpleNamespace(trials=table, study=SimpleNamespace(request=of)))
+    evidence.__dict__.update(analyses=analyses, answers=said or {}, error=PLANNED)
+    return evidence.over_seeds
+
+
 def found(of: RequestRecord, scores, analyses: Sequence[InterimAnalysis], said=None) -> list[Claim]:
     """Return the claims of scores (arm -> seed -> score) after some analyses."""
-    return claims(trials(scores), of, analyses, said or {}, PLANNED)
+    return claims(trials(scores), of, analyses, said)
 
 
 def pair(a, control=None, of: RequestRecord = PAIR, analyses=None, **said) -> Claim:
@@ -149,7 +158,7 @@ def test_an_interval_stays_within_what_the_metric_can_be():
     """Accuracy lies in 0 to 1: a difference of means within 1, an interaction within 2."""
     wild = by_seed({arm: np.random.default_rng(place).integers(2, size=6) for place, arm in enumerate(GRID)})
     table = trials(wild).rename(columns={f"test/{METRIC}": "test/accuracy"})
-    made = claims(table, request(GRID, metric="accuracy"), analysed(GRID, 6), {}, PLANNED)
+    made = claims(table, request(GRID, metric="accuracy"), analysed(GRID, 6))
     for kind, reach in (("simple", 1.0), ("interaction", 2.0)):
         ends = [end for claim in made if claim.kind == kind for end in (claim.low, claim.high)]
         assert (min(ends), max(ends)) == (-reach, reach)
@@ -234,7 +243,7 @@ def test_a_failed_trial_beyond_the_last_analysis_withholds_nothing():
     table = trials(by_seed({"control": [*LEVEL, 0.4], "a": np.linspace(0.5, 0.501, 7)}))
     table.loc[table["trial_id"] == "a-007", "status"] = "failed"
     for seeds, withheld in ((6, False), (7, True)):
-        (claim,) = claims(table, PAIR, analysed(("control", "a"), seeds), {}, PLANNED)
+        (claim,) = claims(table, PAIR, analysed(("control", "a"), seeds))
         assert (claim.withheld, claim.verdict == "better") == (withheld, not withheld)
 
 
