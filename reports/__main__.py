@@ -51,9 +51,8 @@ def rebuild(folder: str) -> bool:
         if not ASIDE.search(study.name):
             above.setdefault(study.parent().address, []).append(study)
         try:
-            evidence = build(study)
+            built.append(build(study))
             print(plain(f"{study.uri}/{REPORT}"))
-            built.append(evidence)
         except BadInput as error:
             print(plain(error), file=sys.stderr)
     for parent, below in above.items():

@@ -88,14 +88,10 @@ def _runs(
 ) -> pd.DataFrame:
     """Return the runs: case, arm, seed (a whole number), and the scores, NaN where a run has none."""
     named = [arm, *([seed] if seed else [])]
+    hint = "name columns by --arm-column, --seed-column, --score-columns, --case-columns"
     for name in (*named, *scores, *cases):
         if name not in frame.columns:
-            raise unknown(
-                "column",
-                name,
-                map(str, frame.columns),
-                hint="name columns by --arm-column, --seed-column, --score-columns, --case-columns",
-            )
+            raise unknown("column", name, map(str, frame.columns), hint=hint)
     if frame.empty:
         raise BadInput("wanted a row per run, got none")
     if (frame[named].isna() | (frame[named] == "")).any(axis=None):

@@ -62,8 +62,7 @@ def write_cover(
     """
     root = _folder(study_root)
     cases, problems = _cases(folders, built)
-    study = cases[0].study if cases else None
-    title = study.request.title or study.study if study else root.name
+    title = cases[0].request.title or cases[0].study.study if cases else root.name
     result = across(cases)
     page = cover(title, cases, result, problems)
     for name, figure in page.figures.items():

@@ -53,7 +53,8 @@ def cover(title: str, cases: Sequence[Case], result: Across, problems: Sequence[
     table += [[f"{name} ({found[name].score})", *own] for name, own in scores.items()]
     if len(cases) <= len(arms):
         table = [list(column) for column in zip(*table, strict=True)]
-    nothing = [case for case in result.cases if case.request.control in case.evidence.learned_nothing]
+    nothing = [case.name for case in result.cases if case.request.control in case.evidence.learned_nothing]
+    pages = len(cases) + sum(len(group) > 1 for group in result.groups)
     far = distances(cases, result)
     drawn = {"distances": draw_distances(far), "layer_profiles": draw_profiles(cases)}
     figures = {name: figure for name, figure in drawn.items() if figure is not None}
@@ -63,7 +64,7 @@ def cover(title: str, cases: Sequence[Case], result: Across, problems: Sequence[
         questions=[question for question in questions if question],
         entries=[(case, state(case.study), found[case.name]) for case in cases],
         table=table,
-        nothing=[case.name for case in nothing],
+        nothing=nothing,
         told=list(_told(result)),
         own_rates=[case.name for case in result.cases if own_rates(case.evidence)],
         left_out=result.left_out,
@@ -71,9 +72,7 @@ def cover(title: str, cases: Sequence[Case], result: Across, problems: Sequence[
         correlations=correlations(far),
         figures=list(figures),
         problems=problems,
-        error=min(
-            100, 100 * (PLANNED + EXTENSIONS) * (len(cases) + sum(len(group) > 1 for group in result.groups))
-        ),
+        error=min(100, 100 * (PLANNED + EXTENSIONS) * pages),
     )
     return Page(text, figures)
 
@@ -88,9 +87,8 @@ def _told(result: Across) -> Iterator[Mapping[str, Any]]:
         if claim.what == SCORE:
             name = names.arm(claim.arm, by_name[claim.case].request)
         else:
-            name = functools.reduce(
-                _of_both, (names.compared(claim, by_name[case].request) for case in claim.cases)
-            )
+            called = [names.compared(claim, by_name[case].request) for case in claim.cases]
+            name = functools.reduce(_of_both, called)
             than = names.arm(claim.control, request) if claim.control == request.control else ""
         metric, words = short(claim.metric), names.VERDICTS[claim.told]
         about = {"cases": claim.cases, "claim": claim, "metric": metric, "words": words, "than": than}
@@ -100,9 +98,8 @@ def _told(result: Across) -> Iterator[Mapping[str, Any]]:
 
 def _of_both(name: str, other: str) -> str:
     """Return what an arm is called in two cases: of a layer that is the last of one base model alone, its number."""
-    return (
-        name if name == other else max(name.replace(names.LAST, ""), other.replace(names.LAST, ""), key=len)
-    )
+    numbered = (each.replace(names.LAST, "") for each in (name, other))
+    return name if name == other else max(numbered, key=len)
 
 
 def state(study: StudyFile) -> str:
@@ -144,9 +141,8 @@ def correlations(rows: pd.DataFrame) -> list[dict[str, Any]]:
         rows: A row per case and measure: backbone, title (of the measure), x (the distance), mean (the share).
     """
     tested = []
-    for (backbone, title), own in rows.dropna(subset=["x", "mean"]).groupby(
-        ["backbone", "title"], sort=False
-    ):
+    groups = rows.dropna(subset=["x", "mean"]).groupby(["backbone", "title"], sort=False)
+    for (backbone, title), own in groups:
         if len(own) >= MIN_CASES and own["x"].nunique() > 1 and own["mean"].nunique() > 1:
             tau, p_value = stats.kendalltau(own["x"], own["mean"])
             tested.append({"backbone": backbone, "measure": title, "n": len(own), "tau": tau, "p": p_value})

@@ -138,10 +138,10 @@ class Finding:
     def differing(self) -> int:
         return sum(found.verdict in (BETTER, WORSE) for found in self.all)
 
-    def of(self, verdict: str, within: Sequence[Found] | None = None) -> list[Found]:
-        """Return what has a verdict, outside the headline or of those given, the largest first."""
-        among = self.all[len(self.headline) :] if within is None else within
-        return sorted((found for found in among if found.verdict == verdict), key=lambda found: -found.size)
+    def of(self, verdict: str) -> list[Found]:
+        """Return what has a verdict, outside the headline, the largest first."""
+        others = self.all[len(self.headline) :]
+        return sorted((found for found in others if found.verdict == verdict), key=lambda found: -found.size)
 
     def phrases(self, founds: Sequence[Found]) -> list[str]:
         """Return what comparisons are called, the levels of a factor that share a reference in one phrase."""
@@ -164,7 +164,7 @@ def finding(evidence: Evidence) -> Finding:
     request = evidence.request
     planned = evidence.planned
     arms = [claim for claim in planned if names.sides(claim, request)]
-    headline = [] if evidence.grid_factors else _headline(evidence, arms)
+    headline = [] if evidence.grid_factors else _headline(evidence)
     told = {found.claim.key for found in headline}
     factors: dict[str, list[Found]] = {}
     for claim in planned:
@@ -202,11 +202,11 @@ def found_of(claim: Claim, evidence: Evidence, group: str = "") -> Found:
     return Found(claim, name, reference, claim.told, scores, group)
 
 
-def _headline(evidence: Evidence, claims: Sequence[Claim]) -> list[Found]:
+def _headline(evidence: Evidence) -> list[Found]:
     """Return the comparisons that the study names, by arm or by role; without, the best other arm on validation."""
     request, roles = evidence.request, {arm.name: arm.role for arm in evidence.request.arms}
-    pairs = [(names.sides(claim, request) or ("", ""), claim) for claim in claims]
-    by_arm = {arm: claim for (arm, control), claim in pairs if control == request.control}
+    sides = [(names.sides(claim, request), claim) for claim in evidence.planned]
+    by_arm = {both[0]: claim for both, claim in sides if both and both[1] == request.control}
     means = evidence.arms.set_index("arm")["val_mean"].dropna()
     chosen = {str(arm): float(mean) for arm, mean in means.items() if arm in by_arm}
     named = [

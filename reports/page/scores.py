@@ -88,18 +88,15 @@ def _row(claim: Claim, scores: Sequence[float], evidence: Evidence, n: int = 0) 
 def _scale(evidence: Evidence) -> Sequence[tuple[str, float]]:
     """Return what scores are measured by: the references that a study has, the trivial model in older ones."""
     score = f"{evidence.split}/{evidence.request.metric}"
+    trivial = evidence.environment.dataset.baseline.get(evidence.split)
+    of_trivial = {} if trivial is None else {"majority": {score: trivial}}
     references = read_references(evidence.loaded.folder)
+    known = of_trivial if references is None else references
     told = {
         **REFERENCES,
         "majority": "no entity anywhere" if evidence.tokens else "one answer to all examples",
     }
-    rows = [
-        (told.get(name, name), scores[score])
-        for name, scores in (references or {}).items()
-        if score in scores
-    ]
-    trivial = evidence.environment.dataset.baseline.get(evidence.split)
-    return rows if references is not None or trivial is None else [(told["majority"], trivial)]
+    return [(told.get(name, name), own[score]) for name, own in known.items() if score in own]
 
 
 def _grid(evidence: Evidence) -> Mapping[str, Any]:

@@ -104,14 +104,13 @@ def _with_arms_of(trials: pd.DataFrame, study: StudyFile) -> StudyFile:
 
 def oddities(trials: pd.DataFrame, request: RequestRecord) -> list[str]:
     """Return sentences on odd rows: arms of two configurations, missing scores."""
-    sentences = []
     done = trials[(trials["stage"] == "confirm") & (trials["status"] == "completed") & (trials["arm"] != "")]
     config = [column for column in trials.columns if column.startswith("config/")]
     mixed = done[["arm", *config]].drop_duplicates().groupby("arm").size()
-    for arm in sorted(mixed[mixed > 1].index):
-        sentences.append(
-            f"Arm `{arm}` holds trials of more than one configuration; they are reported together."
-        )
+    sentences = [
+        f"Arm `{arm}` holds trials of more than one configuration; they are reported together."
+        for arm in sorted(mixed[mixed > 1].index)
+    ]
     score = f"val/{request.metric}"
     if score not in trials.columns:
         sentences.append(f"`trials.csv` has no column `{score}`; no score is shown.")

@@ -39,11 +39,10 @@ def domains(study: StudyFile, search: str = "") -> list[Domain]:
     """
     asked = study.request
     roles = {name: role for role in ("scientific", "nuisance") for name in getattr(asked, role)}
-    given = asked.spaces.get(search, asked.space).items()
-    found = [read(name, distribution, roles.get(name, "searched")) for name, distribution in given]
-    order = {name: index for index, name in enumerate(roles)}
-    readable = [domain for domain in found if domain is not None]
-    return sorted(readable, key=lambda domain: order.get(domain.name, len(order)))
+    given = asked.spaces.get(search, asked.space)
+    in_order = [name for name in dict.fromkeys((*roles, *given)) if name in given]
+    found = [read(name, given[name], roles.get(name, "searched")) for name in in_order]
+    return [domain for domain in found if domain is not None]
 
 
 def read(name: str, distribution: Mapping[str, Any], role: str = "searched") -> Domain | None:

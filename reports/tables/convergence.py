@@ -22,8 +22,6 @@ SHARE = 0.95
 STEPS = 60
 """Most steps of a curve."""
 
-CURVE_COLUMNS = ["arm", "step", "mean", "low", "high", "n"]
-
 
 @dataclass(frozen=True)
 class BestSoFar:
@@ -87,7 +85,7 @@ def learning_curves(best: BestSoFar, request: RequestRecord) -> pd.DataFrame:
         for step in steps[thinned]:
             values = [scores[np.searchsorted(own, step, side="right") - 1] for own, scores in curves]
             rows.append({"arm": arm, "step": step, **summary(values, limits=limits)})
-    return pd.DataFrame(rows, columns=CURVE_COLUMNS)
+    return pd.DataFrame(rows)
 
 
 def convergence(best: BestSoFar, request: RequestRecord) -> pd.DataFrame:

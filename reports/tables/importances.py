@@ -23,7 +23,6 @@ if TYPE_CHECKING:
 
 RESAMPLES = 50
 SEED = 0
-IMPORTANCE_COLUMNS = ["name", "role", "importance", "low", "high", "n"]
 
 
 def search_points(trials: pd.DataFrame, request: RequestRecord, space: Sequence[Domain]) -> pd.DataFrame:
@@ -55,7 +54,7 @@ def importances(points: pd.DataFrame, space: Sequence[Domain]) -> pd.DataFrame:
     """
     done = points[points["status"] == "completed"].reset_index(drop=True)
     if len(done) < IMPORTANCES_FROM or len(space) < 2 or done["score"].nunique() < 2:
-        return pd.DataFrame(columns=IMPORTANCE_COLUMNS)
+        return pd.DataFrame()
     # Optuna costs two seconds to import: only where there is something to evaluate.
     from optuna.importance import PedAnovaImportanceEvaluator, get_param_importances
 

@@ -17,7 +17,6 @@ WEIGHT = "mix/weight_"
 _OF_STATE = re.compile(WEIGHT + r"([a-z]+_)?\d+")
 ENCODER = "encoder"
 """The stream of columns that name none."""
-PROFILE_COLUMNS = ["state", "layer", "depth", "mean", "low", "high", "n"]
 
 
 def mix_history(history: pd.DataFrame, trial_id: str | None) -> pd.DataFrame:
@@ -36,7 +35,6 @@ def at_best(trials: pd.DataFrame, history: pd.DataFrame) -> pd.DataFrame:
     best = numbers(trials.set_index("trial_id"), "best_epoch").dropna()
     if not columns or "epoch" not in history.columns or best.empty:
         return pd.DataFrame(columns=["trial_id"])
-    rows = rows[rows["trial_id"].isin(best.index)]
     rows = rows[numbers(rows, "epoch") == rows["trial_id"].map(best)]
     weights = pd.DataFrame({"trial_id": rows["trial_id"], **{name: numbers(rows, name) for name in columns}})
     return weights.dropna(subset=columns, how="all").drop_duplicates("trial_id", keep="last")
@@ -113,10 +111,10 @@ def profile(
     weights = at_best(rows[rows["arm"] == arm], history)
     columns = weight_columns(weights)
     if weights.empty:
-        return pd.DataFrame(columns=PROFILE_COLUMNS)
+        return pd.DataFrame()
     states, table = [state(column) for column in columns], []
     for column, (stream, number) in zip(columns, states, strict=True):
         total = layers.get(stream) or max(last for name, last in states if name == stream) or 1
         row = {"state": number, "layer": state_name(column), "depth": number / total}
         table.append(row | summary(weights[column] * len(columns), limits=(0.0, len(columns))))
-    return pd.DataFrame(table)[PROFILE_COLUMNS].dropna(subset=["mean"])
+    return pd.DataFrame(table).dropna(subset=["mean"])
