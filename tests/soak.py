@@ -144,12 +144,12 @@ class Soak:
         return True
 
 
-def main(argv: list[str] | None = None) -> int:
+def main() -> int:
     parser = parser_of("soak", __doc__)
     parser.add_argument("--faults", type=int, default=1000)
     parser.add_argument("--first", type=int, default=0, help="number of this part's first fault")
     parser.add_argument("--seed", type=int, default=0)
-    flags = parser.parse_args(argv)
+    flags = parser.parse_args()
     signal.signal(signal.SIGHUP, signal.SIG_DFL)  # else under nohup the studies too would not hear it
     return in_folder(flags.folder, lambda root: Soak(root, flags.faults, flags.first, flags.seed).run())
 

@@ -45,7 +45,7 @@ def made_split(kind, n, layers, width, n_labels, seed, informative):
     return SplitData(MadeFeatures(lengths, states), labels, np.arange(n), encoded)
 
 
-def made_data(kind="sequence", *, layers=3, width=16, informative=2, sizes=(96, 48, 48), family="bert"):
+def made_data(kind="sequence", *, layers=3, width=16, informative=2, sizes=(96, 48, 48)):
     """Return `TrialData` of a backbone with `layers` layers, made from seeds alone."""
     names = ("a", "b", "c") if kind == "sequence" else ("O", "B-X", "B-Y")
     splits = {
@@ -59,5 +59,5 @@ def made_data(kind="sequence", *, layers=3, width=16, informative=2, sizes=(96, 
         splits={name: f"{kind}-{name}" for name in splits},
     )
     metric = "accuracy" if kind == "sequence" else "f1"
-    shape = made_shape(kind, len(names), layers, width, family)
+    shape = made_shape(kind, len(names), layers, width)
     return TrialData(shape, names, metric, splits, about, KINDS[kind])

@@ -1,7 +1,6 @@
 """Made-up studies of other arms than `MadeUp`'s: single layers, and numbers of examples."""
 
 import dataclasses
-from typing import Any
 
 from adalayers.comparisons import PlannedArm
 from tests.helpers.made_up import MadeUp
@@ -9,14 +8,14 @@ from tests.helpers.made_up import MadeUp
 SIZES = (100, 300, 1000, 3000)
 
 
-def add(made: MadeUp, arm: PlannedArm, level: float, **columns: Any) -> None:
-    """Add an arm that scores `level` on average; columns: of its rows, next to those of its configuration."""
+def add(made: MadeUp, arm: PlannedArm, level: float) -> None:
+    """Add an arm that scores `level` on average."""
     made.arms.append(dataclasses.asdict(arm))
     made.study["request"]["arms"] = made.arms
     for seed in range(1, made.seeds + 1):
         row = {"trial_id": f"{arm.name.replace(' ', '')}-{seed}", "stage": "confirm", "arm": arm.name}
         row |= {"status": "completed", "error": "", "seed": seed, "config/mix": "uniform"}
-        row |= {f"config/{key}": value for key, value in arm.config.items()} | columns
+        row |= {f"config/{key}": value for key, value in arm.config.items()}
         made._run(row, level + 0.01 * made.rng.normal(), made.evaluations)
         row[f"test/{made.metric}"] = row[f"val/{made.metric}"] - 0.01
 

@@ -28,8 +28,7 @@ def trials(scores: Mapping[str, Mapping[int, float]], **more: Mapping[str, float
         for arm, of_arm in scores.items()
         for seed, score in of_arm.items()
     ]
-    columns = ["stage", "status", "arm", "seed", "trial_id", f"test/{METRIC}", "config/mix", "fusion", *more]
-    return pd.DataFrame(rows, columns=columns)
+    return pd.DataFrame(rows)
 
 
 def by_seed(rows: Mapping[str, Sequence[float]]) -> dict[str, dict[int, float]]:

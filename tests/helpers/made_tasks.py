@@ -62,7 +62,6 @@ def made_task(folder: Path, backbone: str, dataset: str, config: TrialConfig | N
     request = records.RequestRecord(question="How much?", metric=data.metric, arms=arms, control="alpha=1")
     runs = records.RunsRecord(state="finished")
     of = {"study": "alpha_lambda", "name": folder.name}
-    results.write_json(
-        STUDY, records.StudyFile(**of, request=request, environment=environment, runs=runs).as_json()
-    )
+    document = records.StudyFile(**of, request=request, environment=environment, runs=runs)
+    results.write_json(STUDY, document.as_json())
     return Made(folder / BEST, list(task.splits["test"].inputs), outcome)

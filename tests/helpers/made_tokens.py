@@ -29,15 +29,15 @@ class Tokens:
     token_types: torch.Tensor | None = None
 
 
-def made_tokens(*lengths: int, seed: int = 0) -> Tokens:
+def made_tokens(*lengths: int) -> Tokens:
     """Return random sequences of these lengths."""
-    generator = torch.Generator().manual_seed(seed)
+    generator = torch.Generator().manual_seed(0)
     return Tokens(torch.randint(*WORDS, (sum(lengths),), generator=generator), torch.tensor(lengths))
 
 
-def shape_of(backbone: Backbone, family: str, head: str = "sequence", n_outputs: int = 2) -> Shape:
-    """Return the shape of a task on a backbone."""
-    return Shape(head, n_outputs, (backbone.streams[0],), backbone.width, family)  # type: ignore[arg-type]
+def shape_of(backbone: Backbone, family: str) -> Shape:
+    """Return the shape of a task of two classes of texts on a backbone."""
+    return Shape("sequence", 2, (backbone.streams[0],), backbone.width, family)
 
 
 def token_data(source: BackboneSource, *, sizes: tuple[int, ...] = (64, 32, 32)) -> TrialData:

@@ -20,7 +20,6 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-from optuna.distributions import CategoricalDistribution, FloatDistribution, distribution_to_json
 from pydantic import TypeAdapter
 
 from adalayers.comparisons import FIRST, planned_comparisons
@@ -39,16 +38,6 @@ TYPES = ("LOC", "MISC", "ORG", "PER")
 TAGS = ("O", *(f"{place}-{name}" for name in TYPES for place in "BI"))
 DOCUMENT = Path(__file__).with_suffix(".json")
 """Of `study.json`: all that no made-up study changes."""
-
-
-def ranged(low: float, high: float, *, log: bool = False) -> dict[str, Any]:
-    """Return a range as `study.json` describes it."""
-    return json.loads(distribution_to_json(FloatDistribution(low, high, log=log)))
-
-
-def choice(*values: Any) -> dict[str, Any]:
-    """Return a choice as `study.json` describes it."""
-    return json.loads(distribution_to_json(CategoricalDistribution(values)))
 
 
 @dataclass

@@ -35,8 +35,3 @@ def details(evidence: Evidence) -> str:
 def both_pages(evidence: Evidence) -> str:
     """Return report.md and details.md, one after the other."""
     return "\n".join([page(evidence), details(evidence)])
-
-
-def section(text: str, title: str) -> str:
-    """Return one section of a page."""
-    return text.split(f"## {title}\n", 1)[1].split("\n## ", 1)[0]

@@ -38,7 +38,7 @@ PATIENCE = 600.0
 class Study:
     """The study in one output folder, run by its user's command in a process group of its own."""
 
-    def __init__(self, made: dict[str, Path], root: Path, name: str, flags: Sequence[str] = FLAGS):
+    def __init__(self, made: dict[str, Path], root: Path, name: str, flags: Sequence[str]):
         self.output = root / name / "results"
         self.folder = Folder(self.output / "alpha_lambda" / "tiny-echo")
         self.cache, self.log = root / name / "cache", root / f"{name}.log"

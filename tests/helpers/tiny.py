@@ -5,12 +5,13 @@ AutoModel.from_pretrained(folder), AutoTokenizer.from_pretrained(folder)
 """
 
 import string
-import warnings
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
 import torch
+
+from adalayers.storage import hub
 
 FAMILIES = ("bert", "roberta", "xlm-roberta", "distilbert", "deberta-v2", "electra", "bart", "t5")
 """Families that most tests run over; `tiny_backbone` makes every one of `adalayers.backbones.families.FAMILIES`."""
@@ -43,27 +44,19 @@ def tiny_backbone(
     `config` overrides entries of the family's own config. The same arguments give the same files.
     """
     import transformers
-    from transformers.utils import logging
 
     folder = Path(folder)
     tokenizer = _tokenizer(family)
     made = _config(family, tokenizer, layers, width, heads, config)
-    bars = logging.is_progress_bar_enabled()
-    logging.disable_progress_bar()
-    try:
-        with torch.random.fork_rng(devices=[]), warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            torch.manual_seed(seed)
-            model = transformers.AutoModel.from_config(made)
-            # Biases and norms start at 0 and 1: noise makes every parameter matter to a test.
-            with torch.no_grad():
-                for parameter in model.parameters():
-                    parameter.add_(0.05 * torch.randn_like(parameter))
-            model.save_pretrained(folder)
-            tokenizer.save_pretrained(folder)
-    finally:
-        if bars:
-            logging.enable_progress_bar()
+    with torch.random.fork_rng(devices=[]), hub.quiet():
+        torch.manual_seed(seed)
+        model = transformers.AutoModel.from_config(made)
+        # Biases and norms start at 0 and 1: noise makes every parameter matter to a test.
+        with torch.no_grad():
+            for parameter in model.parameters():
+                parameter.add_(0.05 * torch.randn_like(parameter))
+        model.save_pretrained(folder)
+        tokenizer.save_pretrained(folder)
     return folder
 
 
@@ -121,14 +114,10 @@ def _config(
         "gptj": {"rotary_dim": 4},
         "opt": {"ffn_dim": 2 * width, "word_embed_proj_dim": width},
     }
-    special = {
-        f"{role}_token_id": getattr(tokenizer, f"{role}_token_id")
-        for role in ("pad", "bos", "eos")
-        if getattr(tokenizer, f"{role}_token_id") is not None
-    }
-    return transformers.AutoConfig.for_model(
-        family, **{**sizes, **more.get(family, {}), "vocab_size": len(tokenizer), **special, **overrides}
-    )
+    special = {f"{role}_token_id": getattr(tokenizer, f"{role}_token_id") for role in ("pad", "bos", "eos")}
+    special = {name: number for name, number in special.items() if number is not None}
+    entries = {**sizes, **more.get(family, {}), "vocab_size": len(tokenizer), **special, **overrides}
+    return transformers.AutoConfig.for_model(family, **entries)
 
 
 BERTS, XLMS, T5S = "[PAD] [CLS] [SEP] [UNK]", "<s> <pad> </s> <unk>", "<pad> </s> <unk>"

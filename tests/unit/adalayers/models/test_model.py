@@ -14,8 +14,8 @@ from tests.helpers.states import encoder, made_shape, made_states
 SMALL = {"k": 8, "heads": 2, "feedforward": 16}
 
 
-def states(model, lengths, seed=0):
-    return made_states(model.fusion.states, sum(lengths), model.shape.width, seed)
+def states(model, lengths):
+    return made_states(model.fusion.states, sum(lengths), model.shape.width)
 
 
 @pytest.mark.parametrize("kind", ["sequence", "token"])

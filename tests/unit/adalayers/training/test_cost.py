@@ -18,8 +18,8 @@ LAYERS, WIDTH, K = 4, 12, 8
 PER_LAYER = 1000
 
 
-def model_of(head="sequence", kind=FusionModel, **config):
-    return kind(trial_config(**{"k": K, "heads": 2, **config}), made_shape(head, 3, LAYERS, WIDTH))
+def model_of(kind=FusionModel, **config):
+    return kind(trial_config(**{"k": K, "heads": 2, **config}), made_shape("sequence", 3, LAYERS, WIDTH))
 
 
 @pytest.fixture

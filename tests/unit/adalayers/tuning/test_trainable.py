@@ -45,12 +45,12 @@ def in_turn():
         yield
 
 
-def fails_at(monkeypatch, number, error):
-    """Let a step, by its number in all, raise an error."""
+def fails_midway(monkeypatch, error):
+    """Let the thirtieth of all steps raise an error."""
     steps, whole = itertools.count(1), Members.gradients
 
     def step(*given):
-        if next(steps) == number:
+        if next(steps) == 30:
             raise error
         return whole(*given)
 
@@ -97,9 +97,9 @@ def test_members_that_stop_or_diverge_leave_the_others_as_they_are_alone_and_aft
 
 
 def test_a_member_that_fails_is_tried_again_as_often_as_asked_and_catches_up(tmp_path, wanted, monkeypatch):
-    fails_at(monkeypatch, 30, OSError("the file system went away"))
+    fails_midway(monkeypatch, OSError("the file system went away"))
     assert ran(tmp_path / "broken", MEMBERS, retries=1) == wanted
-    fails_at(monkeypatch, 30, OSError("the file system went away"))
+    fails_midway(monkeypatch, OSError("the file system went away"))
     notes = ran(tmp_path / "given up", MEMBERS, retries=0).values()
     failed = [note["error"] for note in notes if note["status"] == "failed"]
     assert failed == ["OSError: the file system went away"]
@@ -107,7 +107,7 @@ def test_a_member_that_fails_is_tried_again_as_often_as_asked_and_catches_up(tmp
 
 def test_what_was_completed_is_not_run_again_and_the_rest_goes_on(tmp_path, wanted, monkeypatch):
     ran(tmp_path, ["short"])
-    fails_at(monkeypatch, 30, SystemExit())
+    fails_midway(monkeypatch, SystemExit())
     with pytest.raises(SystemExit):
         ran(tmp_path, MEMBERS)
     begun = mock.Mock(side_effect=trainer.build_model)

@@ -46,8 +46,9 @@ def noisy(seeds, effects=(), seed=0) -> dict[str, np.ndarray]:
     return {arm: 0.4 + effects.get(arm, 0.0) + 0.01 * rng.normal(size=seeds) for arm in ARMS}
 
 
-def the(found, what, arm, of=ALL):
-    (one,) = (c for c in found.claims if (c.what, c.names[0]) == (what, arm) and c.case in (of, ALL))
+def of_a(found, what, case=ALL):
+    """Return the one claim of an arm "a"."""
+    (one,) = (c for c in found.claims if (c.what, c.names[0]) == (what, "a") and c.case in (case, ALL))
     return one
 
 
@@ -56,11 +57,11 @@ def test_a_mean_effect_over_common_seeds_and_a_difference_of_effects_over_all_by
     found = across([case("one", one), case("two", two)])
     effects = [scores["a"] - scores["control"] for scores in (one, two)]
     means = (effects[0][:6] + effects[1]) / 2
-    mean = the(found, MEAN, "a")  # paired, the first of two steps of Holm's procedure
+    mean = of_a(found, MEAN)  # paired, the first of two steps of Holm's procedure
     low, high = stats.t.interval(1 - PLANNED / 2, 5, means.mean(), stats.sem(means))
     assert (mean.low, mean.high) == pytest.approx((low, high))
     assert (mean.kind, mean.n, mean.comparisons, mean.verdict) == ("arm", 6, 2, BETTER)
-    difference = the(found, DIFFERENCE, "a", "two")  # not paired, one of two that are not primary
+    difference = of_a(found, DIFFERENCE, "two")  # not paired, one of two that are not primary
     welch = stats.ttest_ind(effects[1], effects[0], equal_var=False)
     between = effects[1].mean() - effects[0].mean()
     half = stats.t.isf(PLANNED / 4, 5) * between / welch.statistic
@@ -81,12 +82,12 @@ def test_backbones_on_the_same_data_are_compared_arm_by_arm():
 def test_what_withholds_verdicts_across_cases():
     scores = [noisy(9, {"a": 0.2}, seed) for seed in (0, 1)]
     one, two = (case(name, own) for name, own in zip(("one", "two"), scores, strict=True))
-    assert the(across([one, two]), MEAN, "a").verdict == BETTER
+    assert of_a(across([one, two]), MEAN).verdict == BETTER
     table = two.evidence.trials
     lost = table.assign(status=["failed" if trial == "a-003" else "completed" for trial in table["trial_id"]])
     failed = across([one, case("two", scores[1], trials=lost)])
     for what in (MEAN, DIFFERENCE):
-        claim = the(failed, what, "a", "two")
+        claim = of_a(failed, what, "two")
         assert (claim.shown, claim.low) == (OPEN, None)
     # Seeds beyond the last analysis wait for the next.
     early = across([one, case("two", scores[1], analyses=analysed(ARMS, 6))])
@@ -122,7 +123,7 @@ def test_equal_predictions_in_every_case_are_no_difference():
     means = [claim for claim in across([one, two]).claims if claim.what == MEAN]
     assert {(claim.verdict, claim.tie) for claim in means} == {(SAME, True)}
     other = case("two", scores, answers={**said, ("a", 1): "another"})
-    claim = the(across([one, other]), MEAN, "a")
+    claim = of_a(across([one, other]), MEAN)
     assert (claim.verdict, claim.tie) == (OPEN, False)
 
 

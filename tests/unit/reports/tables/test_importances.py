@@ -6,14 +6,14 @@ import math
 import numpy as np
 import pandas as pd
 import pytest
-from optuna.distributions import IntDistribution, distribution_to_json
+from optuna import distributions
 
 from adalayers.comparisons import IMPORTANCES_FROM
 from adalayers.results.study_file import RequestRecord, StudyFile
 from reports.reading.load import load
 from reports.reading.space import Domain, as_choice, describe, domains, edges
 from reports.tables.importances import importances, search_points, target_share
-from tests.helpers.made_up import MadeUp, choice, ranged
+from tests.helpers.made_up import MadeUp
 from tests.helpers.pages import evidence_of
 
 ALPHA = Domain("alpha", "scientific", 1.0, 1024.0, log=True)
@@ -32,11 +32,17 @@ def points(n: int = 60, seed: int = 0) -> pd.DataFrame:
     return table.sort_values("score", ascending=False).reset_index(drop=True)
 
 
+def written(kind, *given, **how):
+    """Return a distribution as `study.json` describes it."""
+    made = getattr(distributions, f"{kind}Distribution")(*given, **how)
+    return json.loads(distributions.distribution_to_json(made))
+
+
 def test_the_space_of_a_study_is_read_as_it_is_written_scientific_first():
-    whole = json.loads(distribution_to_json(IntDistribution(1, 8)))
-    space = {"rate": ranged(0.5, 1024, log=True), "whole": whole, "chosen": choice(0.0, 1e-4, None)}
-    odd = [choice(8), ranged(1, 1), {"name": "?"}, {}]  # what is no searched domain is none
-    space |= {f"odd {place}": written for place, written in enumerate(odd)}
+    space = {"rate": written("Float", 0.5, 1024, log=True), "whole": written("Int", 1, 8)}
+    space |= {"chosen": written("Categorical", (0.0, 1e-4, None))}
+    odd = [written("Categorical", (8,)), written("Float", 1, 1), {"name": "?"}, {}]  # none is searched
+    space |= {f"odd {place}": each for place, each in enumerate(odd)}
     request = RequestRecord(scientific=("chosen",), nuisance=("rate",), spaces={"": space})
     found = domains(StudyFile(request=request))
     assert {domain: describe(domain) for domain in found} == {
