@@ -2,12 +2,13 @@
 
 import atexit
 import contextlib
+import functools
 import os
 import shutil
 import socket
 import tempfile
 import warnings
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
@@ -59,6 +60,18 @@ def world(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
     from tests.helpers import studying
 
     return studying.world(tmp_path_factory.mktemp("world"))
+
+
+@pytest.fixture(scope="session")
+def tiny_of(tmp_path_factory: pytest.TempPathFactory) -> Callable[..., Path]:
+    """Return the folder of a tiny backbone of a family and sizes, made once, which no test changes."""
+    from tests.helpers.tiny import tiny_backbone
+
+    @functools.cache
+    def tiny(family: str = "bert", **sizes: int) -> Path:
+        return tiny_backbone(tmp_path_factory.mktemp("backbones") / family, family, **sizes)
+
+    return tiny
 
 
 @pytest.fixture

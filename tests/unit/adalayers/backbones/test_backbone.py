@@ -26,9 +26,8 @@ COMMIT = "0123456789abcdef0123456789abcdef01234567"
 
 
 @pytest.fixture(scope="module")
-def folders(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
-    root = tmp_path_factory.mktemp("backbones")
-    return {family: tiny_backbone(root / family, family, layers=3) for family in (*SAVED, "bert")}
+def folders(tiny_of) -> dict[str, Path]:
+    return {family: tiny_of(family, layers=3) for family in (*SAVED, "bert")}
 
 
 @pytest.fixture

@@ -1,7 +1,6 @@
 """Every family of the table, on a small random model of the real architecture: which tensors are its hidden states."""
 
 import dataclasses
-import functools
 import itertools
 import re
 
@@ -21,12 +20,6 @@ from tests.helpers.tiny import batch, tiny_backbone
 
 LENGTHS = [9, 5, 2]
 SIZES = {"num_hidden_layers": 5, "hidden_size": 32, "num_attention_heads": 4, "intermediate_size": 64}
-
-
-@pytest.fixture(scope="module")
-def folders(tmp_path_factory):
-    root = tmp_path_factory.mktemp("families")
-    return functools.cache(lambda family: tiny_backbone(root / family, family, layers=4))
 
 
 def every_state(source):
@@ -57,10 +50,10 @@ def outputs(model, source, ids, mask):
 
 
 @pytest.mark.parametrize("family", FAMILIES)
-def test_its_states_are_those_that_transformers_gives_and_padding_and_the_batch_change_none(folders, family):
+def test_its_states_are_those_that_transformers_gives_and_padding_and_the_batch_change_none(tiny_of, family):
     import transformers
 
-    source = resolve(str(folders(family)))
+    source = resolve(str(tiny_of(family)))
     assert [stream.layers for stream in source.streams] == ([4, 2] if source.is_encoder_decoder else [4])
     names = {"encoder": ["encoder"], "decoder": ["decoder"], "encoder-decoder": ["encoder", "decoder"]}
     assert [stream.name for stream in source.streams] == names[source.reading.kind]
@@ -69,7 +62,7 @@ def test_its_states_are_those_that_transformers_gives_and_padding_and_the_batch_
     states = backbone(ids, mask)
     assert list(states) == [state for stream in source.streams for state in stream.states()]
     real = mask.bool()
-    model = transformers.AutoModel.from_pretrained(folders(family)).eval()
+    model = transformers.AutoModel.from_pretrained(tiny_of(family)).eval()
     with torch.no_grad():
         given = outputs(model, source, ids, mask)
     for stream in source.streams:
@@ -96,17 +89,17 @@ def test_its_states_are_those_that_transformers_gives_and_padding_and_the_batch_
 
 
 @pytest.mark.parametrize("family", sorted({*FAMILIES} - {"albert"}))  # whose layers are in no list
-def test_what_follows_its_last_layer_is_known(folders, family):
+def test_what_follows_its_last_layer_is_known(tiny_of, family):
     """Found on a small model without the table: the same kind of states, the same norm, and that padding is nothing."""
-    source = resolve(str(folders(family)))
+    source = resolve(str(tiny_of(family)))
     config = read_config(source.folder, source.id)
     found = found_out(config, family)
     assert (found.kind, found.final_norm) == (source.reading.kind, source.reading.final_norm)
 
 
 @pytest.mark.parametrize("family", ["bert", "gpt2", "qwen3", "gemma3_text", "modernbert", "opt"])
-def test_some_layers_are_those_of_the_whole_model(folders, family):
-    source = resolve(str(folders(family)))
+def test_some_layers_are_those_of_the_whole_model(tiny_of, family):
+    source = resolve(str(tiny_of(family)))
     ids, mask = batch(LENGTHS)
     whole = load(source)(ids, mask)
     some = source.reads([State(source.streams[0].name, number) for number in (0, 2)])
@@ -151,9 +144,9 @@ def test_a_family_without_an_entry_is_read_where_a_check_holds_and_named_where_n
     "family",
     ["bert", "roberta", "t5", "gpt2", "gpt_neox", "qwen2", "llama", "gemma", "albert", "mbart", "pegasus"],
 )
-def test_words_are_read_as_they_are_within_a_text(folders, family):
+def test_words_are_read_as_they_are_within_a_text(tiny_of, family):
     """But for the first one, which in a text may follow no space."""
-    tokenizer = load_tokenizer(resolve(str(folders(family))))
+    tokenizer = load_tokenizer(resolve(str(tiny_of(family))))
     words = ["the", "zoo", "it's", "London", "dogs", "zoo's"]
     by_words, by_text = encode(tokenizer, [words], 64), encode(tokenizer, [" ".join(words)], 64)
 

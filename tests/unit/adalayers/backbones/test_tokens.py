@@ -13,16 +13,14 @@ from adalayers.backbones.tokens import encode, load_tokenizer
 from adalayers.features.features import hidden_states
 from adalayers.models.trainable_base.base import Base
 from tests.helpers.refusing import refused
-from tests.helpers.tiny import tiny_backbone
 
 PAIRS = [("the cat", "he sleeps"), ("she walked", "the old dog is not very big"), ("a", "an house")]
 
 
 @pytest.fixture(scope="module")
-def sources(tmp_path_factory):
-    root = tmp_path_factory.mktemp("tokens")
+def sources(tiny_of):
     families = ("bert", "roberta", "t5", "distilbert", "gpt2")
-    return {family: resolve(str(tiny_backbone(root / family, family, layers=2))) for family in families}
+    return {family: resolve(str(tiny_of(family, layers=2))) for family in families}
 
 
 def read(source, inputs, max_length=12):

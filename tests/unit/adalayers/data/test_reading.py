@@ -11,15 +11,13 @@ from adalayers.features.features import store_folder
 from adalayers.request import DataRequest
 from adalayers.states import State
 from tests.helpers.refusing import refused
-from tests.helpers.tiny import tiny_backbone
 
 SMALL = {"train_examples": 12, "eval_examples": 6, "test_examples": 6, "max_length": 16}
 
 
 @pytest.fixture(scope="module")
-def prepared(tmp_path_factory):
-    root = tmp_path_factory.mktemp("reading")
-    made = {family: tiny_backbone(root / family, family, layers=4) for family in ("bert", "t5", "gpt2")}
+def prepared(tiny_of):
+    made = {family: tiny_of(family) for family in ("bert", "t5", "gpt2")}
     return {name: prepare(DataRequest(str(at), "acceptability-demo", **SMALL)) for name, at in made.items()}
 
 
@@ -54,10 +52,8 @@ def test_configurations_name_streams_that_there_are(prepared):
     assert trial_config(stream="decoder").identity(gpt2) == trial_config().identity(gpt2)
     trial_config(stream="decoder", base_model="fine-tuned").check(gpt2)  # its only one
     for lower in ("lower-half", "layers:1,2"):  # whose last layer is not read has no norm to be left out
-        behind, before = (
-            trial_config(hidden_states=lower, final_norm=norm).identity(gpt2) for norm in (True, False)
-        )
-        assert behind == before
+        norms = [trial_config(hidden_states=lower, final_norm=norm) for norm in (True, False)]
+        assert norms[0].identity(gpt2) == norms[1].identity(gpt2)
     for shape, message, config in (
         (gpt2, "has, got stream=both", {"stream": "both"}),
         (t5, "encoder where base_model=fine-tuned", {"stream": "decoder", "base_model": "fine-tuned"}),

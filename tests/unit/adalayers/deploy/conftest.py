@@ -13,7 +13,6 @@ from adalayers.models.model import FusionModel
 from adalayers.states import Shape
 from adalayers.storage import hub
 from tests.helpers.made_tasks import made_task
-from tests.helpers.tiny import tiny_backbone
 
 CLASSES = {
     "encoder": transformers.AutoModelForMaskedLM,
@@ -57,20 +56,14 @@ class Base:
 
 
 @pytest.fixture(scope="session")
-def base_of(tmp_path_factory):
+def base_of(tiny_of):
     """Return the tiny base model of a family. Whoever changes it puts it back."""
-
-    @functools.cache
-    def base(family="bert", **changes):
-        folder = tmp_path_factory.mktemp("bases") / family
-        return Base(tiny_backbone(folder, family, layers=4, width=16, heads=2, **changes))
-
-    return base
+    return functools.cache(lambda family="bert", **more: Base(tiny_of(family, width=16, heads=2, **more)))
 
 
 @pytest.fixture(scope="session")
-def backbone(tmp_path_factory):
-    return str(tiny_backbone(tmp_path_factory.mktemp("models") / "tiny", layers=3, width=16, heads=2))
+def backbone(tiny_of):
+    return str(tiny_of(layers=3, width=16, heads=2))
 
 
 @pytest.fixture(scope="session")

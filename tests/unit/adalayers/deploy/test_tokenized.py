@@ -4,16 +4,14 @@ import pytest
 import transformers
 
 from adalayers.deploy.tokenized import tokenize_texts, tokenize_words, word_spans
-from adalayers.errors import BadInput
-from tests.helpers.tiny import tiny_backbone
+from tests.helpers.refusing import refused
 
 TEXT = "John Smith's cat, the big one, sleeps in London."
 
 
 @pytest.fixture(scope="module", params=["bert", "roberta", "xlm-roberta", "t5"])
-def tokenizer(request, tmp_path_factory):
-    folder = tiny_backbone(tmp_path_factory.mktemp(request.param), request.param, layers=1, width=16, heads=2)
-    return transformers.AutoTokenizer.from_pretrained(folder)
+def tokenizer(request, tiny_of):
+    return transformers.AutoTokenizer.from_pretrained(tiny_of(request.param))
 
 
 def test_words_are_what_space_and_punctuation_part():
@@ -44,7 +42,6 @@ def test_read_whole_or_word_by_word_a_words_first_token_begins_it(tokenizer):
         assert short.first[0] >= 0
 
 
-def test_a_text_without_a_token_is_bad_input(tmp_path):
-    folder = tiny_backbone(tmp_path / "gpt2", "gpt2", layers=1, width=16, heads=2)
-    with pytest.raises(BadInput, match="at least one token of every text, '' gives none"):
-        tokenize_texts(transformers.AutoTokenizer.from_pretrained(folder), ["cat", ""], 100)
+def test_a_text_without_a_token_is_bad_input(tiny_of):
+    tokenizer = transformers.AutoTokenizer.from_pretrained(tiny_of("gpt2"))
+    refused("at least one token of every text, '' gives none", tokenize_texts, tokenizer, ["cat", ""], 100)

@@ -6,19 +6,12 @@ import pytest
 
 from adalayers.backbones.loading import load
 from adalayers.backbones.sources import resolve
-from tests.helpers.tiny import tiny_backbone
 
 
 @pytest.fixture(scope="session")
-def source_of(tmp_path_factory):
+def source_of(tiny_of):
     """Return where a tiny backbone of a family is, four layers of width 16."""
-
-    @functools.cache
-    def source(family="bert"):
-        folder = tmp_path_factory.mktemp("backbones") / family
-        return resolve(str(tiny_backbone(folder, family, width=16, heads=2)))
-
-    return source
+    return lambda family="bert": resolve(str(tiny_of(family, width=16, heads=2)))
 
 
 @pytest.fixture(scope="session")
