@@ -14,12 +14,10 @@ from reports.__main__ import main
 from reports.evidence.holm import OPEN
 from reports.publish import publish
 from reports.write import write_cover
+from tests.helpers.documented import KEPT, RESULTS, ROOT
 from tests.helpers.long_form import LONG, long_but
 from tests.helpers.pages import rebuild_claims
-from tests.helpers.studying import ROOT
 
-RESULTS = ROOT / "docs" / "results"
-KEPT = sorted(path.parent for path in RESULTS.glob("*/*/study.json"))
 COVERS = sorted(path.parent for path in RESULTS.glob("*/claims.json"))
 MOST = 14e6
 """Bytes of all that is kept."""

@@ -8,6 +8,9 @@ import pandas as pd
 import pyarrow.parquet
 
 ROOT = Path(__file__).resolve().parents[2]
+RESULTS = ROOT / "docs" / "results"
+KEPT = sorted(path.parent for path in RESULTS.glob("*/*/study.json"))
+"""Folders of the published studies."""
 
 
 def snippet(name: str, page: str = "CONTRIBUTING.md") -> str:

@@ -5,10 +5,11 @@ import torch
 from adalayers.config import trial_config
 from tests.helpers.states import encoder, made_shape, made_states
 
-L, WIDTH, K, TOKENS = 5, 12, 8, 7
+L, WIDTH, K = 5, 12, 8
 STATES = encoder(*range(1, L + 1))
 SHAPE = made_shape(layers=L, width=WIDTH)
-LENGTHS = torch.tensor([TOKENS])
+LENGTHS = torch.tensor([4, 3])
+TOKENS = int(LENGTHS.sum())
 
 
 def inputs(seed=0):

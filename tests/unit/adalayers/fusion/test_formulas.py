@@ -7,11 +7,10 @@ import pytest
 import torch
 
 from tests.helpers.formulas import array, gelu, normalised, read, softmax
-from tests.helpers.mixing import of
+from tests.helpers.mixing import LENGTHS, TOKENS, WIDTH, K, of
 from tests.helpers.states import made_shape, made_states
 
-WIDTH, K, HEADS = 12, 8, 2
-LENGTHS = (4, 3)
+HEADS = 2
 
 
 def of_texts(x):
@@ -33,7 +32,7 @@ def layer_attention(made, states, places, renormalise):
     x = np.stack(read(made.projected, states))[places]
     keys = x
     if made.keys == "static":
-        keys = np.repeat(array(made.static)[places][:, None], sum(LENGTHS), axis=1)
+        keys = np.repeat(array(made.static)[places][:, None], TOKENS, axis=1)
     elif made.keys == "texts":
         keys = np.stack([np.repeat(of_texts(own), LENGTHS, axis=0) for own in x])
     normal = keys / np.sqrt((keys**2).mean(-1, keepdims=True))
@@ -69,7 +68,7 @@ def depth_convolution(made, states, places, renormalise):
         near = [[(3 * j + d, d + 2) for d in range(-2, 3)] for j in range(-(-len(along) // 3))]
         sums = [sum(along[i] @ weight[:, :, d].T for i, d in own if 0 <= i < len(along)) for own in near]
         along = [np.maximum(bias + total, 0) for total in sums]
-    return np.stack(along, axis=-1).reshape(sum(LENGTHS), -1)[:, : made.width]
+    return np.stack(along, axis=-1).reshape(TOKENS, -1)[:, : made.width]
 
 
 def late_fusion(made, states, places, renormalise):
@@ -196,12 +195,12 @@ def test_agrees_with_numpy(formula, config, shape, gone, renormalise):
     with torch.no_grad():  # zeros and ones hide what is left out
         for parameter in made.parameters():
             parameter.add_(0.3 * torch.randn_like(parameter))
-    states = made_states(made.states, sum(LENGTHS), WIDTH)
+    states = made_states(made.states, TOKENS, WIDTH)
     without = [made.states[place] for place in gone if place < len(made.states)]
     places = [place for place, state in enumerate(made.states) if state not in without]
     with made.without(without, renormalise=renormalise):
         assert made.live() == [made.states[place] for place in places]
-        given = made({state: states[state] for state in made.live()}, torch.tensor(LENGTHS))
+        given = made({state: states[state] for state in made.live()}, LENGTHS)
     assert given.shape[1] == made.width
     assert given.dtype == torch.float32
     expected = formula(made, [*states.values()], places, renormalise)

@@ -10,10 +10,8 @@ from adalayers.fusion.extra_layers import own_heads
 from adalayers.fusion.layer_graph import cayley_graph
 from adalayers.models.model import FusionModel
 from adalayers.tensors.dropout import draw_from
-from tests.helpers.mixing import SHAPE, STATES, TOKENS, WIDTH, K, L, inputs, of
+from tests.helpers.mixing import LENGTHS, SHAPE, STATES, WIDTH, K, L, inputs, of
 from tests.helpers.states import encoder, made_shape
-
-LENGTHS = torch.tensor([4, TOKENS - 4])
 
 
 def built(config):

@@ -8,7 +8,7 @@ import pytest
 
 from adalayers.results.study_file import StudyFile, from_json, read_study
 from adalayers.storage.folder import Folder
-from tests.helpers.documented import ROOT
+from tests.helpers.documented import KEPT
 from tests.helpers.made_published import with_published
 from tests.helpers.made_up import MadeUp
 from tests.helpers.refusing import refused
@@ -20,7 +20,7 @@ def document():
 
 
 def test_what_is_written_is_read_back():
-    kept = [json.loads(path.read_text()) for path in ROOT.glob("docs/results/*/*/study.json")]
+    kept = [json.loads((folder / "study.json").read_text()) for folder in KEPT]
     assert len(kept) > 10
     for written in (document(), StudyFile().as_json(), *kept):
         study = from_json(StudyFile, written)

@@ -9,17 +9,16 @@ import pytest
 
 from adalayers.config import FUSIONS, trial_config
 from adalayers.data.prepare import prepare
-from adalayers.provenance import BackboneId, DatasetId, Provenance
+from adalayers.provenance import Provenance
 from adalayers.results.study_file import read_study
 from adalayers.results.trial_row import read_trial_rows
 from adalayers.states import Shape
 from adalayers.storage.folder import Folder
 from adalayers.tasks.kinds import KINDS
+from tests.helpers.documented import KEPT, RESULTS
 from tests.helpers.states import made_shape
-from tests.helpers.studying import ROOT
 
 DATA = os.environ.get("ADALAYERS_DATA")
-KEPT = sorted(path.parent for path in (ROOT / "docs" / "results").glob("*/*/study.json"))
 METHODS = "5389bcfc213a9a1f"
 IDS = "70dbc691b8558c5b"
 """A hash of the ids that all rows would have if no split held anything: what is stored has no hashes of splits."""
@@ -33,12 +32,8 @@ def test_published_rows_have_the_ids_that_they_had():
         kind = KINDS[dataset.kind]
         outputs = kind.n_outputs(dataset.labels)
         shape = Shape(kind.head, outputs, backbone.streams, backbone.width, backbone.family)
-        provenance = Provenance(
-            backbone=BackboneId(id=backbone.id, fingerprint=backbone.fingerprint, dtype=backbone.dtype),
-            dataset=DatasetId(source=dataset.source, fingerprint=dataset.fingerprint),
-            labels=dataset.labels,
-            precision=environment.features.precision,
-        )
+        known = {"labels": dataset.labels, "precision": environment.features.precision}
+        provenance = Provenance(backbone=backbone, dataset=dataset, **known)
         ids += [row.identity(shape, provenance) for row in read_trial_rows(folder).values()]
     assert len(ids) > 2000
     assert hashlib.sha256(json.dumps(ids).encode()).hexdigest()[:16] == IDS
@@ -52,7 +47,7 @@ def test_default_configurations_of_all_methods_are_identified_as_they_were():
 
 @pytest.mark.skipif(DATA is None, reason="needs CoLA in ADALAYERS_DATA")
 def test_rows_on_real_data_have_their_own_ids():
-    folder = Folder(ROOT / "docs" / "results" / "alpha_lambda" / "minilm-cola")
+    folder = Folder(RESULTS / "alpha_lambda" / "minilm-cola")
     asked = read_study(folder).request.data
     prepared = prepare(dataclasses.replace(asked, backbone="minilm", dataset="cola", data_dir=DATA))
     rows = read_trial_rows(folder)
