@@ -79,20 +79,14 @@ def test_a_case_that_is_named_twice(world, tmp_path, capsys):
 
 def test_a_hub_out_of_reach_is_said_soon(tmp_path, capsys, monkeypatch):
     """It is asked once, with a time limit: the libraries' own retries, which take most of a minute, are not begun."""
-    asked = []
-
-    class Refuses:
-        def head(self, url, timeout):
-            asked.append((url, timeout))
-            raise ConnectionRefusedError("nobody listens")
-
+    session = mock.Mock(**{"head.side_effect": ConnectionRefusedError("nobody listens")})
     monkeypatch.delenv("HF_HUB_OFFLINE", raising=False)
     monkeypatch.setenv("HF_ENDPOINT", "http://hub.example:9")
-    monkeypatch.setattr("huggingface_hub.get_session", Refuses)
+    monkeypatch.setattr("huggingface_hub.get_session", lambda: session)
     message = refuse(["--backbone", "someone/some-model", "--output", str(tmp_path / "r")], capsys)
     for said in ("--data-dir", "local folder", "http://hub.example:9: nobody listens"):
         assert said in message
-    assert asked == [("http://hub.example:9", PROBE_SECONDS)]
+    session.head.assert_called_once_with("http://hub.example:9", timeout=PROBE_SECONDS)
     assert PROBE_SECONDS <= 5
 
 

@@ -30,11 +30,11 @@ def scores(seeds: int = 8, **columns) -> pd.DataFrame:
 
 @pytest.fixture
 def ran(tmp_path, capsys):
-    """Runs a command on a table; returns its exit code, and what it printed on stdout and on stderr."""
+    """Runs a command on a table, or on its text; returns its exit code, and what it printed on stdout and on stderr."""
     table = tmp_path / "scores.csv"
 
     def run(frame, command, *flags):
-        frame.to_csv(table, index=False)
+        table.write_text(frame if isinstance(frame, str) else frame.to_csv(index=False))
         return main([command, str(table), *flags]), *capsys.readouterr()
 
     return run
@@ -117,11 +117,7 @@ def test_a_page_of_comparisons_without_an_interval(ran):
         ({}, {"control": "base", "arm": "model"}, "'model'"),
         ({"score": "high"}, {"control": "base"}, "wanted numbers in column 'score', got 'high'"),
         ({"seed": 1}, {"control": "base"}, "wanted one run per arm and seed"),
-        (
-            {"x": ["a b", "a"] * 20, "y": ["c", "b c"] * 20},
-            {"control": "base", "cases": ["x", "y"]},
-            "'a b c'",
-        ),
+        ({"x": ["a b", "a"] * 20, "y": ["c", "b c"] * 20}, {"control": "base", "cases": [*"xy"]}, "'a b c'"),
         ({"run": 1}, {"control": "base", "seed": "run", "scores": ["seed"]}, "another name than 'seed'"),
         ({}, {"control": "base", "smallest_effect": -1}, "a smallest effect above 0 and finite, got -1"),
     ],
@@ -130,19 +126,16 @@ def test_what_cannot_be_judged_is_bad_input(change, how, message):
     refused(message, adalayers.decide, scores().assign(**change), **how)
 
 
-def test_a_table_is_read_as_it_is_written_or_refused(tmp_path, capsys):
-    def told(text, *flags):
-        (tmp_path / "runs.csv").write_text(text)
-        return main(["decide", str(tmp_path / "runs.csv"), *flags]), *capsys.readouterr()
-
+def test_a_table_is_read_as_it_is_written_or_refused(ran):
     rows = [(arm, seed, 1e-6 * (seed + gain)) for arm, gain in (("a", 0), ("b:1", 9)) for seed in range(6)]
     lines = [f"{arm}, {seed}, {score + seed * 1e-9 * (arm > 'b')}\n" for arm, seed, score in rows]
-    ended, page, said = told("arm, seed, score\n" + "".join(lines), "--pairs", "b:1:a")
+    ended, page, said = ran("arm, seed, score\n" + "".join(lines), "decide", "--pairs", "b:1:a")
     assert ended == 0, said
     assert "+0.00000900 [" in page  # three digits of the largest number
     more = [line.replace("\n", ",\n") for line in lines]  # fields than the header has
-    assert told("arm,seed,score\n" + "".join(more), "--control", "a")[0] == 2
-    assert "one column 'score', got several" in told("arm,seed,score,score\na,1,2,3\n", "--control", "a")[2]
+    assert ran("arm,seed,score\n" + "".join(more), "decide", "--control", "a")[0] == 2
+    _, _, said = ran("arm,seed,score,score\na,1,2,3\n", "decide", "--control", "a")
+    assert "one column 'score', got several" in said
 
 
 def test_names_that_are_no_texts_and_one_name_in_place_of_a_list_are_read():

@@ -75,13 +75,8 @@ def environment(tmp_path_factory):
 def call(environment, program, *argv, cwd=None):
     """Run a program of the environment outside the clone; return its exit code and what it prints."""
     without = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}
-    done = subprocess.run(
-        [str(environment / "venv/bin" / program), *argv],
-        capture_output=True,
-        text=True,
-        cwd=cwd or environment,
-        env=without,
-    )
+    how = {"capture_output": True, "text": True, "cwd": cwd or environment, "env": without}
+    done = subprocess.run([str(environment / "venv/bin" / program), *argv], **how)
     return done.returncode, done.stderr + done.stdout
 
 

@@ -12,7 +12,7 @@ import adalayers
 from studies import methods
 from tests.helpers.documented import fenced
 from tests.helpers.studying import RAYS_OWN, ROOT, SMALL, flags, run_here
-from tests.helpers.tiny import WORDS, tiny_backbone
+from tests.helpers.tiny import WORDS
 from tests.helpers.trials_here import trials_here
 
 pytestmark = RAYS_OWN
@@ -20,7 +20,7 @@ RANKINGS = ["auroc", "average_precision", "recall@fpr=0.01"]
 
 
 @pytest.fixture(scope="module")
-def ran(tmp_path_factory):
+def ran(world, tmp_path_factory):
     """The results folder of a study of seven seeds, and its trials before it was given an eighth."""
     root, rng = tmp_path_factory.mktemp("rankings"), np.random.default_rng(0)
     words = [word for word in WORDS if word.isalpha()]
@@ -33,14 +33,9 @@ def ran(tmp_path_factory):
         authors = [f"{split} {place // 8}" for place in range(n)]
         frame = pd.DataFrame({"text": texts, "mood": np.where(good, "good", "bad"), "author": authors})
         frame.to_json(folder / f"{split}.jsonl", orient="records", lines=True)
-    argv = [
-        *("--backbone", str(tiny_backbone(root / "tiny")), "--dataset", str(folder)),
-        *("--text-column", "text", "--label-column", "mood", "--group-column", "author"),
-        *("--metric", "auroc", "--output", str(root / "results"), "--cache-dir", str(root / "cache")),
-        *SMALL,
-        *("--trials", "0", "--seeds", "7", "--until-decided", "--smallest-effect", "0.000001"),
-        *("--group", "4"),
-    ]
+    columns = "--text-column text --label-column mood --group-column author --metric auroc"
+    added = "--trials 0 --seeds 7 --until-decided --smallest-effect 0.000001 --group 4"
+    argv = flags(world | {"dataset": folder}, root / "results", *columns.split(), *SMALL, *added.split())
     with trials_here():
         run_here(argv, report=False)
         (table,) = root.glob("results/*/*/trials.csv")

@@ -10,13 +10,15 @@ import pytest
 
 from reports.reading.load import load
 from studies.decoder_layers import STUDY
-from tests.helpers.studying import RAYS_OWN, run_here
+from tests.helpers.studying import RAYS_OWN, flags, run_here
 from tests.helpers.tiny import tiny_backbone
 from tests.helpers.trials_here import trials_here
 
 pytestmark = RAYS_OWN
 
 
+SMALL = """--smoke --show-text --tracking-uri none --max-concurrent 1 --trials 0 --seeds 1 --epochs 1
+    --train-examples 64 --eval-examples 40 --test-examples 40 --max-length 48 --set feedforward=16"""
 WORDS = (
     *("gpt2", "word-classes-demo", "accuracy", "word classification", "learning_curves"),
     *("hidden_states word_position read_out", "decoder", ()),
@@ -31,13 +33,7 @@ PAIRS = (
 def test_every_trial_is_scored_and_the_report_complete(tmp_path, case):
     family, dataset, metric, task, figure, factors, streams, fixed = case
     backbone = tiny_backbone(tmp_path / "tiny", family, layers=2, width=16, heads=2)
-    argv = [
-        *("--backbone", str(backbone), "--dataset", dataset, "--smoke", "--tracking-uri", "none"),
-        *("--output", str(tmp_path / "out"), "--cache-dir", str(tmp_path / "cache"), "--show-text"),
-        *("--train-examples", "64", "--eval-examples", "40", "--test-examples", "40"),
-        *("--max-length", "48", "--max-concurrent", "1", "--trials", "0"),
-        *("--seeds", "1", "--epochs", "1", "--set", "k=8", "heads=2", "feedforward=16", *fixed),
-    ]
+    argv = flags({"backbone": backbone, "dataset": dataset}, tmp_path / "out", *SMALL.split(), *fixed)
     with trials_here():
         run_here(argv, study=STUDY)
     folder = tmp_path / "out" / "decoder_layers" / f"tiny-{dataset}-smoke"

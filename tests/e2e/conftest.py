@@ -1,6 +1,7 @@
 """What tests of the real MiniLM share."""
 
 from collections.abc import Iterator
+from unittest import mock
 
 import jaxtyping
 import pytest
@@ -12,7 +13,5 @@ def _unchecked() -> Iterator[None]:
 
     tests/unit has them, over small models, for the same code: fusions, heads, backbones and changed base models.
     """
-    before = jaxtyping.config.jaxtyping_disable
-    jaxtyping.config.update("jaxtyping_disable", True)
-    yield
-    jaxtyping.config.update("jaxtyping_disable", before)
+    with mock.patch.object(jaxtyping.config, "jaxtyping_disable", True):
+        yield
