@@ -67,9 +67,8 @@ def all_at_once(folder: Path) -> Path:
     with (folder / "data.bin").open("wb") as file:
         file.truncate(620_000_000)
     (folder / "run").write_text('"$@"\n')  # `bash run ...` under the name uv is a process "uv run ..."
-    return matplotlibrc(
-        folder, b"backend: TkAgg\ntext.usetex: True\nfont.family: No Such Font\nno.such.key: 1\n"
-    )
+    odd = b"backend: TkAgg\ntext.usetex: True\nfont.family: No Such Font\nno.such.key: 1\n"
+    return matplotlibrc(folder, odd)
 
 
 NOBODY = (
@@ -137,10 +136,8 @@ def run(case: Case, folder: Path, shared: Path) -> str | None:
     command += ["--output", str(output), "--cache-dir", str(folder / "cache")]
     if cwd != outside:  # gone before Python starts, as after `rm -r` in another terminal
         command = ["sh", "-c", 'rmdir "$PWD"; exec "$@"', "sh", *command]
-    streams = {"stdout": subprocess.DEVNULL, "stderr": subprocess.PIPE}
-    with subprocess.Popen(
-        command, cwd=cwd, env=environment | own, start_new_session=True, **streams
-    ) as process:
+    how = {"cwd": cwd, "env": environment | own, "stdout": subprocess.DEVNULL, "stderr": subprocess.PIPE}
+    with subprocess.Popen(command, start_new_session=True, **how) as process:
         try:
             said = process.communicate(timeout=SECONDS)[1].decode(errors="replace")
         except subprocess.TimeoutExpired:
@@ -167,10 +164,8 @@ def wrong(output: Path, inside: Path, outside: Path) -> Iterator[str]:
     results = load(study)
     if results.problems or not (results.trials["status"] == "completed").all():
         yield f"problems {results.problems}, trials {results.trials['status'].tolist()}"
-    head = subprocess.run(
-        ["git", "-C", str(ROOT), "rev-parse", "HEAD"], capture_output=True, text=True, check=False
-    )
-    if results.study.environment.git.commit != (head.stdout.strip() or None):
+    head = subprocess.run(["git", "rev-parse", "HEAD"], cwd=ROOT, capture_output=True, text=True).stdout
+    if results.study.environment.git.commit != (head.strip() or None):
         yield f"of another commit: {results.study.environment.git}"
     if [path.name for path in inside.iterdir()] != [output.name]:
         yield f"beside its folder: {[path.name for path in inside.iterdir()]}"

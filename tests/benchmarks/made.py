@@ -50,19 +50,9 @@ class Sizes:
 
 
 FULL = Sizes()
-TINY = Sizes(
-    cola=64,
-    sample=32,
-    large=(2, 64, 4, 128, 21000),
-    levels=1,
-    repeats=1,
-    steps=1,
-    trials=2,
-    concurrent=1,
-    seconds=0.1,
-    sentences=64,
-    examples=64,
-)
+ONE = dict.fromkeys(("levels", "repeats", "steps", "concurrent"), 1)
+FEW = dict.fromkeys(("cola", "sentences", "examples"), 64)
+TINY = Sizes(**ONE, **FEW, sample=32, large=(2, 64, 4, 128, 21000), trials=2, seconds=0.1)
 
 
 def cola_lengths(n: int | None = None) -> np.ndarray:

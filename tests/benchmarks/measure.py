@@ -26,9 +26,7 @@ def interleaved(functions: Mapping[str, Callable[[], object]], repeats: int) -> 
 
 def report(measured: Mapping[str, float | bool]) -> None:
     """Print a table and, as the last line, one JSON object, numbers to four digits."""
-    rounded = {
-        key: value if isinstance(value, bool) else float(f"{value:.4g}") for key, value in measured.items()
-    }
+    rounded = {key: x if isinstance(x, bool) else float(f"{x:.4g}") for key, x in measured.items()}
     gpu = f", {torch.cuda.get_device_name()}" if torch.cuda.is_available() else ""
     print(f"{os.cpu_count()} cores, torch {torch.__version__}, {torch.get_num_threads()} threads{gpu}\n")
     width = max(map(len, rounded))

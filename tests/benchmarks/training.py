@@ -86,9 +86,8 @@ def groups(name: str, root: Path, sizes: Sizes) -> dict[str, float]:
     # One more, for an epoch of its own: those of a group are in the same epoch, and so read the same batches.
     one, *trainers = (Trainer(config, data, seed=0, device=CPU) for config in [arms[0], *arms])
     torch.set_num_threads(1)  # as a trial has
-    return interleaved(
-        {"one": group_epoch_of([one]), "group": group_epoch_of(trainers)}, min(3, sizes.repeats)
-    )
+    rivals = {"one": group_epoch_of([one]), "group": group_epoch_of(trainers)}
+    return interleaved(rivals, min(3, sizes.repeats))
 
 
 def extraction(

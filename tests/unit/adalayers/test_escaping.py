@@ -29,11 +29,8 @@ def test_markup_and_control_codes_are_text(function, wanted):
     assert function(HOSTILE) == wanted
 
 
-def test_struck_out_text_and_mathematics_are_text_too():
+def test_struck_out_text_and_mathematics_are_text_long_ones_are_cut_and_links_lead_to_odd_names():
     assert escape("~~no~~ $5 or $6") == r"\~\~no\~\~ \$5 or \$6"
-
-
-def test_long_texts_are_cut_and_links_lead_to_odd_names():
     assert len(code("x" * 5000)) == 302
     assert escape("x" * 5000).endswith("x…")
     assert link("a]b", "a (b)/<c>\n.md") == r"[a\]b](<a%20%28b%29/%3Cc%3E%0A.md>)"

@@ -62,9 +62,8 @@ def test_what_is_fixed_next_to_a_layer_reaches_every_arm():
 
 def test_a_last_layer_is_read_as_the_mix_that_it_is_compared_with():
     words = dataclasses.replace(BART, head="token", n_outputs=9)
-    arms = {
-        arm.name: arm for arm in planned(decoder_layers.STUDY, setting_of(decoder_layers.STUDY, words)).arms
-    }
+    made = planned(decoder_layers.STUDY, setting_of(decoder_layers.STUDY, words))
+    arms = {arm.name: arm for arm in made.arms}
     for stream, token in (("encoder", "first-token"), ("decoder", "last-token")):
         last = arms[f"last layer, {stream}"]
         (mix,) = (arms[name] for name in last.against)
@@ -73,12 +72,8 @@ def test_a_last_layer_is_read_as_the_mix_that_it_is_compared_with():
 
 
 def test_the_thesis_mix_travels_as_far_on_as_many_examples_as_trials_train_on():
-    of_pool, of_trials = (
-        next(arm.config.mix_lr for arm in planned(alpha_lambda.STUDY, setting).arms if arm.name == name)
-        for name in [alpha_lambda.AT_ITS_TRAVEL]
-        for setting in (
-            setting_of(alpha_lambda.STUDY, TEXTS, "cola", pool=500),
-            setting_of(alpha_lambda.STUDY, TEXTS, "cola", pool=8000, train_examples=500),
-        )
-    )
-    assert of_pool == of_trials
+    def rate(**examples):
+        made = planned(alpha_lambda.STUDY, setting_of(alpha_lambda.STUDY, TEXTS, "cola", **examples))
+        return next(arm.config.mix_lr for arm in made.arms if arm.name == alpha_lambda.AT_ITS_TRAVEL)
+
+    assert rate(pool=500) == rate(pool=8000, train_examples=500)

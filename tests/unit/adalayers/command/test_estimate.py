@@ -72,9 +72,8 @@ def test_a_dry_run_needs_no_weights_and_says_that_it_estimates(tmp_path, capsys)
         assert "time        without the base model's passes, as it is not loaded; a trial at most" in said
         assert f"; of each text {'mean' if more else 'every token'}" in said
         assert re.search(rf"cache +{stored} in ", said)
-    (case,) = cases(
-        capacity.STUDY, parse(capacity.STUDY, [*argv, "--set", "train_examples=5000", "--dry-run"])
-    )
+    flags = parse(capacity.STUDY, [*argv, "--set", "train_examples=5000", "--dry-run"])
+    (case,) = cases(capacity.STUDY, flags)
     assert {arm.name.partition("train_examples=")[2] for arm in case.plan.arms} == {"40"}, "all there are"
     assert not (tmp_path / "results").exists()
     assert main(STUDY, argv) == 2

@@ -91,10 +91,8 @@ def test_without_names_the_data_are_those_of_the_study():
         environment = records.EnvironmentRecord(backbone=records.BackboneRecord(**base), dataset=data)
         asked = data_request(records.StudyFile(environment=environment), None, None, None)
         assert (asked.backbone, asked.dataset) == (named, "someone/tomatoes")
-    assert (
-        data_request(records.StudyFile(environment=environment), None, None, "/copies").backbone
-        == "org/base@abc"
-    )
+    copied = data_request(records.StudyFile(environment=environment), None, None, "/copies")
+    assert copied.backbone == "org/base@abc"
 
 
 def test_what_cannot_be_repeated_is_bad_input(repeated, tmp_path):

@@ -40,15 +40,12 @@ def start():
     with contextlib.ExitStack() as stack:
 
         def start(body):
-            process = subprocess.Popen(
-                [sys.executable, "-c", SCRIPT.format(body=body)],
-                cwd=ROOT,
-                stdout=subprocess.PIPE,
-                stderr=subprocess.PIPE,
-                text=True,
-                start_new_session=True,
-                preexec_fn=lambda: signal.signal(signal.SIGHUP, signal.SIG_DFL),  # tests may run under nohup
-            )
+            streams = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True}
+            own = {"cwd": ROOT, "start_new_session": True}
+            # Tests may run under nohup.
+            own["preexec_fn"] = lambda: signal.signal(signal.SIGHUP, signal.SIG_DFL)
+            argv = [sys.executable, "-c", SCRIPT.format(body=body)]
+            process = subprocess.Popen(argv, **streams, **own)
             stack.enter_context(process)
             stack.callback(process.kill)
             assert process.stdout.readline() == "ready\n"

@@ -71,7 +71,6 @@ def test_json_is_plain(folder):
 
 def test_an_arm_may_be_called_as_what_is_missing(folder):
     names = ["None", "NA", "nan", "null", ""]
-    results.write_trials(
-        folder, [row(f"t{i}", "confirm", name, "completed", 1) for i, name in enumerate(names)]
-    )
+    rows = [row(f"t{i}", "confirm", name, "completed", 1) for i, name in enumerate(names)]
+    results.write_trials(folder, rows)
     assert results.read_trials(folder)["arm"].tolist() == names

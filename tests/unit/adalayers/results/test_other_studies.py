@@ -1,6 +1,6 @@
 """Trials of other studies: which are taken, with what, and which are trained again."""
 
-import dataclasses
+from dataclasses import replace
 
 import pandas as pd
 import pytest
@@ -51,11 +51,8 @@ def study(folder, rights=(5, 7)):
 
 def write_document(folder, *, environment=HERE, runs=(RUN,)):
     known = {"id": "a", "study": folder.parent().name, "environment": environment}
-    request, runs = (
-        records.RequestRecord(variants=VARIANTS, metric="accuracy"),
-        records.RunsRecord(history=runs),
-    )
-    folder.write_json(STUDY, records.StudyFile(**known, request=request, runs=runs).as_json())
+    known |= {"request": records.RequestRecord(variants=VARIANTS, metric="accuracy")}
+    folder.write_json(STUDY, records.StudyFile(**known, runs=records.RunsRecord(history=runs)).as_json())
 
 
 @pytest.fixture
@@ -93,7 +90,7 @@ def test_a_trial_of_another_study_is_taken_with_all_that_it_left(root):
     assert not elsewhere.take(THIRD, record.work(THIRD)), "nobody trained it"
     # A third study learns where it first came from.
     record.write()
-    write_document(record.folder, runs=(dataclasses.replace(RUN, commit="def"),))
+    write_document(record.folder, runs=(replace(RUN, commit="def"),))
     root.delete("first")
     work = root.child("work")
     assert others(root, study="third").take(SECOND, work)
@@ -102,8 +99,8 @@ def test_a_trial_of_another_study_is_taken_with_all_that_it_left(root):
 
 
 def test_the_commit_is_that_of_the_run_that_trained_it(root, first):
-    before = dataclasses.replace(RUN, seeds={"mix": [1]})
-    later = dataclasses.replace(RUN, commit="def", dirty=True, seeds={"last": [1]})
+    before = replace(RUN, seeds={"mix": [1]})
+    later = replace(RUN, commit="def", dirty=True, seeds={"last": [1]})
     write_document(first, runs=(before, later))
     work = root.child("work")
     assert others(root).take(SECOND, work)
@@ -129,21 +126,17 @@ def test_the_best_model_must_be_there(root, first):
         {"study": "first", "name": "minilm-cola-again"},
         {"case": "minilm-imdb"},
         {"variants": {"cutoff=0.3"}},
-        {"environment": dataclasses.replace(HERE, dataset=records.DatasetRecord(kind="another package's"))},
+        {"environment": replace(HERE, dataset=records.DatasetRecord(kind="another package's"))},
         {"gold": lambda: {"val": GOLD, "test": GOLD.replace("no", "maybe")}},
         {"gold": lambda: {"val": GOLD, "test": GOLD.assign(index=range(1, 11))}},
         {"metric": "pearson"},
         {"metric": "f1_macro"},
-        {
-            "environment": dataclasses.replace(
-                HERE, dataset=dataclasses.replace(DATA, fingerprint="in groups")
-            )
-        },
-        {"environment": dataclasses.replace(HERE, code="")},
-        {"environment": dataclasses.replace(HERE, code="other")},
-        {"environment": dataclasses.replace(HERE, packages={"torch": "2.14.0"})},
-        {"environment": dataclasses.replace(HERE, device="a GPU")},
-        {"environment": dataclasses.replace(HERE, python="3.13")},
+        {"environment": replace(HERE, dataset=replace(DATA, fingerprint="in groups"))},
+        {"environment": replace(HERE, code="")},
+        {"environment": replace(HERE, code="other")},
+        {"environment": replace(HERE, packages={"torch": "2.14.0"})},
+        {"environment": replace(HERE, device="a GPU")},
+        {"environment": replace(HERE, python="3.13")},
     ],
     ids=lambda changed: "-".join(changed),
 )
@@ -154,8 +147,8 @@ def test_what_is_not_taken(root, changed):
 
 def test_software_that_is_not_the_same_in_all_runs_is_named(root, first, capsys):
     for changed in (
-        {"environment": dataclasses.replace(HERE, code="")},
-        {"runs": (dataclasses.replace(RUN, software="before"), RUN)},
+        {"environment": replace(HERE, code="")},
+        {"runs": (replace(RUN, software="before"), RUN)},
         {"runs": ()},
     ):
         write_document(first, **changed)

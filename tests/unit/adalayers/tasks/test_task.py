@@ -472,10 +472,8 @@ def test_tags_of_all_splits_make_the_scheme_and_those_of_test_alone_are_said(tmp
 def test_sentences_of_which_words_have_no_tag_are_left_out(tmp_path):
     task = load_words(tmp_path / "a", train=["A|B", "B|A|A"] * 3, validation=["A|-1", "B"], test=["A", "B|"])
     assert [task.splits[role].index.tolist() for role in ("validation", "test")] == [[1], [0]]
-    assert task.reading.notes[:2] == (
-        "1 of 2 rows of validation are left out as unlabelled",
-        "1 of 2 rows of test are left out as unlabelled",
-    )
+    told = [f"1 of 2 rows of {role} are left out as unlabelled" for role in ("validation", "test")]
+    assert [*task.reading.notes[:2]] == told
 
 
 # Entries: folders laid out as the hub lays them out
@@ -522,11 +520,8 @@ def test_classes_of_words_are_a_kind_of_their_own(tmp_path):
         (tmp_path / "files" / "conll2003").mkdir(parents=True, exist_ok=True)
         (tmp_path / "files" / "conll2003" / name).write_text("Ann NN I-NP I-PER\nran VB I-VP O\n\n. . O O\n")
     tagged = load_task("conll2003-pos", data_dir=tmp_path / "files")
-    assert (tagged.kind.name, tagged.reading.columns, tagged.label_names) == (
-        "word",
-        ("0", "1"),
-        (".", "NN", "VB"),
-    )
+    assert (tagged.kind.name, tagged.reading.columns) == ("word", ("0", "1"))
+    assert tagged.label_names == (".", "NN", "VB")
 
 
 # Metrics

@@ -51,8 +51,8 @@ def study_with(**changes):
     return Study(name="made", question="Why?", design=replace(DESIGN, **changes))
 
 
-def made_plan(study=None, space=SPACE, **fixed):
-    base = with_overrides(BASE, fixed)
+def made_plan(study=None, space=SPACE, base=BASE, **fixed):
+    base = with_overrides(base, fixed)
     setting = Setting(dataset="made", shape=DATA.shape, fixed=fixed, base=base, train_examples=96, classes=2)
     return plan(study or study_with(), space, setting)
 
@@ -98,9 +98,8 @@ def names(requests):
     return [(r.arm, r.seed) for r in requests if r.stage == "confirm"]
 
 
-def best_above(lr):
-    """Score configurations with a higher rate best."""
-    return lambda job: 0.9 if job.config.lr > lr else 0.1
+def high_rates_best(job):
+    return 0.9 if job.config.lr > 1e-3 else 0.1
 
 
 def test_equal_arms_are_one_impossible_ones_are_dropped_and_a_fixed_factor_leaves_the_space():
@@ -239,11 +238,7 @@ def test_a_search_whose_space_has_other_choices_now_says_so(folder):
 def test_a_grid_keeps_its_values_where_the_first_of_another_cannot_run():
     grid = {"k": [16, 64], "entropy_weight": [0.0, 0.01]}
     space = Space({name: tune.choice(values) for name, values in grid.items()}, {}, grid)
-    base = LayerMixConfig(k=64, heads=32)
-    setting = Setting(
-        dataset="made", shape=DATA.shape, fixed={"heads": 32}, base=base, train_examples=96, classes=2
-    )
-    (search,) = plan(study_with(), space, setting).searches
+    (search,) = made_plan(space=space, base=LayerMixConfig(k=64), heads=32).searches
     assert search.space.grid == {"k": [64], "entropy_weight": [0.0, 0.01]}
 
 
@@ -391,7 +386,7 @@ def tuned_plan(**changes):
 
 def test_each_component_is_tuned_by_a_search_of_its_own_under_an_equal_budget(folder):
     ended = agenda(folder, plan=tuned_plan(), trials=2)
-    requests = run(ended, score=best_above(1e-3))
+    requests = run(ended, score=high_rates_best)
     jobs = searched(requests)
     components = ["learned"] * 2 + ["uniform"] * 2
     assert [(job.search, job.arm, job.config.mix) for job in jobs] == [(name,) * 3 for name in components]
@@ -410,7 +405,7 @@ def test_arms_may_be_confirmed_as_their_searches_find_them_best_and_not_as_they_
     alone = tuned_plan(tuned_only=True, searches=searches)
     ended = agenda(folder, plan=alone, trials=2)
     assert ended.total() == 2 * 2 + 2 * 2
-    ran = run(ended, score=best_above(1e-3))
+    ran = run(ended, score=high_rates_best)
     assert names(ran) == [("learned", 1), ("uniform", 1), ("learned", 2), ("uniform", 2)]
     plain = agenda(folder, plan=alone, trials=0)  # without a search they run as they are
     for made in (ended, plain):
@@ -454,26 +449,20 @@ def test_a_point_that_another_search_has_tried_may_be_the_best(folder):
 @pytest.mark.parametrize(
     ("domain", "how", "message"),
     [
-        (
-            64,
-            "optuna",
-            "wanted a domain of ray.tune for batch_size in the search space of s, got 64; .* FIXED",
-        ),
-        (tune.grid_search([1]), "optuna", "wanted a domain that Optuna searches for batch_size"),
-        (tune.randn(0, 1), "random", "wanted a domain that Optuna searches for batch_size"),
-        (tune.choice([1, 2]), "grid", "wanted values of batch_size in .* for --search grid"),
+        (64, "optuna", "a domain of ray.tune for batch_size in the search space of s, got 64; .* FIXED"),
+        (tune.grid_search([1]), "optuna", "a domain that Optuna searches for batch_size"),
+        (tune.randn(0, 1), "random", "a domain that Optuna searches for batch_size"),
+        (tune.choice([1, 2]), "grid", "values of batch_size in .* for --search grid"),
         (tune.choice([1, 2]), "optuna", ""),
     ],
 )
 def test_a_space_that_cannot_be_searched_is_bad_input(domain, how, message):
-    space = Space({}, {"batch_size": domain}, {})
+    space, mistyped = (Space({}, {name: domain}, {}) for name in ("batch_size", "batchsize"))
     if message:
-        refused(message, check_space, space, how, "s")
+        refused(f"wanted {message}", check_space, space, how, "s")
     else:
         check_space(space, how, "s")
-    refused(
-        "'batchsize'; did you mean 'batch_size'", check_space, Space({}, {"batchsize": domain}, {}), how, "s"
-    )
+    refused("'batchsize'; did you mean 'batch_size'", check_space, mistyped, how, "s")
 
 
 def test_tuned_arms_are_compared_with_what_the_controls_search_finds_best_now(tmp_path):
@@ -485,7 +474,7 @@ def test_tuned_arms_are_compared_with_what_the_controls_search_finds_best_now(tm
     before, arms = StudyFile(), ()
     for trials, control in ((1, "learned"), (4, "learned-4")):
         made = agenda(Folder(tmp_path), plan=plan, trials=trials, seeds=1, arms=arms)
-        run(made, score=best_above(1e-3))
+        run(made, score=high_rates_best)
         case = SimpleNamespace(plan=plan, before=before, request=RequestRecord(trials=trials, seeds=1))
         found = request_record(study, case, made)
         assert found.control == control

@@ -47,16 +47,12 @@ def test_what_is_no_address(address, monkeypatch):
     refused("RAY_ADDRESS", cluster_address, None)
 
 
-def test_ray_client_and_a_stale_address_of_the_environment_are_refused_with_what_to_do(closed, monkeypatch):
+def test_ray_client_and_a_stale_or_silent_address_are_refused_with_what_to_do(closed, silent, monkeypatch):
     refused("ray job submit", cluster_address, "ray://head:10001")
+    monkeypatch.setattr(cluster, "ANSWER_SECONDS", 1)
+    refused("none of this release answers there within 1 s", check_address, silent)  # a port that is no Ray
     monkeypatch.setenv("RAY_ADDRESS", closed)
-    monkeypatch.setattr(cluster, "ANSWER_SECONDS", 1)
     refused(r"none of this release answers there .* RAY_ADDRESS unset", check_address, None)
-
-
-def test_a_port_that_is_no_ray_is_said_soon(silent, monkeypatch):
-    monkeypatch.setattr(cluster, "ANSWER_SECONDS", 1)
-    refused("none of this release answers there within 1 s", check_address, silent)
 
 
 @pytest.mark.parametrize(

@@ -215,14 +215,8 @@ def test_what_the_page_does_not_read_goes(tmp_path):
     """Of predictions the test split, and scores where wrong; of history evaluations, and weights of a mix."""
     predictions, history = tmp_path / "predictions.parquet", tmp_path / "history.parquet"
     (tmp_path / "best").mkdir()
-    for name in (
-        "best/model.safetensors",
-        "claims.json",
-        "trials.csv",
-        "details.md",
-        "contrasts.json",
-        "examples.md",
-    ):
+    given = "best/model.safetensors claims.json trials.csv details.md contrasts.json examples.md"
+    for name in given.split():
         (tmp_path / name).touch()
     (tmp_path / "report.md").write_text("# A study\n")
     records = {"dataset": {"path": "/home/someone/cola"}, "backbone": {"path": "/home/cola", "id": "minilm"}}
@@ -253,9 +247,8 @@ def test_what_the_page_does_not_read_goes(tmp_path):
 
 def test_the_next_run_trains_longer_or_the_arms_of_what_is_open():
     command = "python studies/capacity.py --set k=8 epochs=6 --label a"
-    assert changed(command, epochs="24", label="longer") == (
-        "python studies/capacity.py --set k=8 --epochs 24 --label a-longer"
-    )
+    longer = changed(command, epochs="24", label="longer")
+    assert longer == "python studies/capacity.py --set k=8 --epochs 24 --label a-longer"
     assert changed("x --set epochs=6 --seeds 6", epochs="24") == "x --seeds 6 --epochs 24"
     rows = pd.DataFrame({"trial_id": ["t1", "t2"], "arm": ["a", "b"], "seconds": [60.0, 600.0]})
     rows = rows.assign(stage="confirm", status="completed", seed=1)

@@ -32,11 +32,8 @@ def answers(model, *lengths):
 
 def trained_layers(model):
     """Return the numbers of the layers in which all is trained, and whether anything outside of them is."""
-    layers = [
-        number
-        for number, layer in enumerate(model.base.layers, start=1)
-        if all(parameter.requires_grad for parameter in layer.parameters())
-    ]
+    numbered = enumerate(model.base.layers, start=1)
+    layers = [number for number, layer in numbered if all(p.requires_grad for p in layer.parameters())]
     inside = {id(p) for layer in model.base.layers for p in layer.parameters()}
     others = any(p.requires_grad for p in model.base.parameters() if id(p) not in inside)
     return layers, others
