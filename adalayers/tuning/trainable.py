@@ -80,7 +80,9 @@ def trainable(
     values = {key: value for key, value in config.items() if key not in (*DATA_KEYS, "seed")}
     trial = trial_config(**values)
     given = {key: config[key] for key in DATA_KEYS if key in config}
-    listed = {key: tuple(value) if isinstance(value, list) else value for key, value in given.items()}
+    listed: dict[str, Any] = {
+        key: tuple(value) if isinstance(value, list) else value for key, value in given.items()
+    }
     pool = _prepared(DataRequest(**listed), trial.stream)
 
     def on_evaluation(evaluation: Evaluation) -> None:
