@@ -109,13 +109,11 @@ def _tags(task: FusionModel, text: str, tokenized: TokenizedText, outputs: Tenso
     predicted[present], probability[present] = decoded.cpu().numpy(), probabilities.cpu().numpy()
     prediction_names = kind.prediction_names(names)
     tags = tuple(prediction_names[tag] for tag in predicted)
-    types: dict[str, int] = {}
-    begins, ends, entity_types = entities([tags], scheme_or_runs(names), types)
-    type_names = list(types)
-    runs = []
+    scheme, runs = scheme_or_runs(names), []
+    begins, ends, entity_types = entities([tags], scheme)
     # `entities` counts a word in front of the first.
     for begin, end, entity_type in zip(begins - 1, ends - 1, entity_types, strict=True):
         start, stop = tokenized.words[begin][0], tokenized.words[end - 1][1]
         mean = float(probability[begin:end].mean())
-        runs.append(Entity(type_names[entity_type], text[start:stop], start, stop, mean))
+        runs.append(Entity(scheme.types[entity_type], text[start:stop], start, stop, mean))
     return Tags(tuple(runs), tags)

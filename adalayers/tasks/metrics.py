@@ -232,9 +232,8 @@ def _count_entities(answers: Answers, only: str = "") -> Counts:
     codes: dict[Any, int] = {}
     rows = [codes.setdefault(pair, len(codes)) for pair in zip(*answers[:2], strict=True)]
     scheme = scheme_or_runs(answers.names or sorted({tag for tags in answers.labels for tag in tags}))
-    types: dict[str, int] = {}
-    counts = entity_counts([true for true, _ in codes], [guess for _, guess in codes], scheme, types)
-    meant = [number for name, number in types.items() if only in ("", name)]
+    counts = entity_counts([true for true, _ in codes], [guess for _, guess in codes], scheme)
+    meant = [number for number, name in enumerate(scheme.types) if only in ("", name)]
     gold, predicted, hits = (count[meant].sum(axis=0)[rows][None].astype(np.float32) for count in counts)
     return Counts(gold, predicted, hits, 1)
 
@@ -437,7 +436,7 @@ highest recall of a threshold that at most 1% of the first class pass."""
 
 
 class Entities(NamedTuple):
-    """Start, end (exclusive) and number of the type of every entity, each int64 [entities], in order."""
+    """Start, end (exclusive) and number of the type in `Scheme.types` of every entity, each int64 [entities]."""
 
     starts: np.ndarray
     ends: np.ndarray
@@ -463,8 +462,7 @@ def token_scores(labels: Tags, predictions: Tags, scheme: Scheme) -> dict[str, f
     Raises:
         ValueError: If the two differ in length; it names the sentence.
     """
-    types: dict[str, int] = {}
-    gold, predicted, hits = (count.sum(axis=1) for count in entity_counts(labels, predictions, scheme, types))
+    gold, predicted, hits = (count.sum(axis=1) for count in entity_counts(labels, predictions, scheme))
     n_gold, n_predicted, n_hits = (int(count.sum()) for count in (gold, predicted, hits))
     return {
         "precision": n_hits / max(n_predicted, 1),
@@ -472,28 +470,32 @@ def token_scores(labels: Tags, predictions: Tags, scheme: Scheme) -> dict[str, f
         "f1": 2 * n_hits / max(n_gold + n_predicted, 1),
     } | {
         f"f1/{name}": float(2 * hits[number] / (gold[number] + predicted[number]))
-        for name, number in sorted(types.items())
+        for number, name in enumerate(scheme.types)
         if gold[number]
     }
 
 
 def entity_counts(
-    labels: Tags, predictions: Tags, scheme: Scheme, types: dict[str, int]
+    labels: Tags, predictions: Tags, scheme: Scheme
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Return, each int64 [types, sentences], how many entities are in `labels`, in `predictions`, and in both.
 
-    The scores of `token_scores` follow from the sums. `types` as `entities` takes it.
+    The scores of `token_scores` follow from the sums.
     """
     require_as_many(labels, predictions)
-    gold, predicted = entities(labels, scheme, types), entities(predictions, scheme, types)
-    in_gold, in_predicted = same_words(gold, predicted)
-    matched = in_gold[gold.types[in_gold] == predicted.types[in_predicted]]
+    gold, predicted = entities(labels, scheme), entities(predictions, scheme)
+    _, in_gold, in_predicted = np.intersect1d(  # starts are unique among entities
+        gold.starts, predicted.starts, assume_unique=True, return_indices=True
+    )
+    same_words = gold.ends[in_gold] == predicted.ends[in_predicted]
+    matched = in_gold[same_words & (gold.types[in_gold] == predicted.types[in_predicted])]
     # Sentences lie end to end, an O before the first and after each.
     begins = np.cumsum([1, *(len(sentence) + 1 for sentence in labels)])
+    shape = len(scheme.types), len(labels)
 
     def counted(starts: np.ndarray, of_type: np.ndarray) -> np.ndarray:
         cells = of_type * len(labels) + np.searchsorted(begins, starts, side="right") - 1
-        return np.bincount(cells, minlength=len(types) * len(labels)).reshape(len(types), len(labels))
+        return np.bincount(cells, minlength=math.prod(shape)).reshape(shape)
 
     return (
         counted(gold.starts, gold.types),
@@ -511,32 +513,24 @@ def require_as_many(labels: Sequence[Any], predictions: Sequence[Any]) -> None:
             raise ValueError(f"sentence {i}: wanted {wanted} predictions, one per label, got {came}")
 
 
-def same_words(a: Entities, b: Entities) -> tuple[np.ndarray, np.ndarray]:
-    """Return the indices, in `a` and in `b`, of entities of the same words; starts are unique among entities."""
-    _, in_a, in_b = np.intersect1d(a.starts, b.starts, assume_unique=True, return_indices=True)
-    same = a.ends[in_a] == b.ends[in_b]
-    return in_a[same], in_b[same]
-
-
-def entities(sentences: Tags, scheme: Scheme, types: dict[str, int]) -> Entities:
-    """Return the entities of sentences.
+def entities(sentences: Tags, scheme: Scheme) -> Entities:
+    """Return the entities of sentences, in order.
 
     Starts and ends count through all sentences laid end to end, with one O before the first and after each.
 
     Args:
         sentences: Their tags; what is no tag of the scheme is outside.
         scheme: Of the tags.
-        types: Numbers of the types by name; it grows by those met here.
     """
+    number: dict[str | None, int] = {name: i for i, name in enumerate(scheme.types)}
     code = {tag: i for i, tag in enumerate(dict.fromkeys(itertools.chain.from_iterable(sentences)), start=1)}
-    read = [(OUTSIDE, -1)]  # by code, 0 between sentences
-    for tag in code:
-        place, name = scheme.places.get(tag, (OUTSIDE, None))
-        read.append((place, -1 if name is None else types.setdefault(name, len(types))))
+    none = OUTSIDE, None
+    read = [none, *(scheme.places.get(tag, none) for tag in code)]  # by code, 0 between sentences
     codes = [0]
     for sentence in sentences:
         codes += [*map(code.__getitem__, sentence), 0]
-    place_of, number_of = np.array([place for place, _ in read]), np.array([number for _, number in read])
+    place_of = np.array([place for place, _ in read])
+    number_of = np.array([number.get(name, -1) for _, name in read])
     goes_on, is_open = np.isin(place_of, ["I", "E"])[codes], np.isin(place_of, ["B", "I"])[codes]
     places, numbers = place_of[codes], number_of[codes]
     inside = numbers >= 0

@@ -235,7 +235,7 @@ class TokenClassification(OfWords):
         for role, split in gold.items():
             sentences = self.as_text(split, split.labels)
             inside = sum(tag in scheme.places for tag in itertools.chain.from_iterable(sentences))
-            found = entities(sentences, scheme, {})
+            found = entities(sentences, scheme)
             if alone := inside - int((found.ends - found.starts).sum()):
                 notes.append(
                     f"{alone:,} of {inside:,} tagged words of {role} are in no entity that begins and ends as "
