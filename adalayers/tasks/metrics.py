@@ -111,7 +111,8 @@ def metric(name: str) -> Metric | None:
     """Return a metric by its name without prefix; None for one that nobody has made."""
     kind, _, entity = name.partition("/")
     if kind == "f1" and entity:
-        return f1_of(entity)
+        of_rows = functools.partial(_count_entities, only=entity)
+        return CountedMetric(name, smallest_effect=0.02, of_rows=of_rows, of_sums=_f1)
     return METRICS.get(name)
 
 
@@ -123,8 +124,7 @@ def bounds(name: str) -> tuple[float, float] | None:
 
 def smallest_effect(name: str) -> float:
     """Return the smallest difference of a metric that is worth acting on; a hundredth of one that is not known."""
-    known = metric(name)
-    return known.smallest_effect if known else Metric.smallest_effect
+    return (metric(name) or Metric).smallest_effect
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -272,13 +272,6 @@ RECALL = CountedMetric("recall", "entity recall", of_rows=_count_entities, of_su
 F1 = CountedMetric("f1", "entity F1", of_rows=_count_entities, of_sums=_f1)
 
 
-@functools.cache
-def f1_of(entity: str) -> Metric:
-    """Return F1 of one type of entity."""
-    of_rows = functools.partial(_count_entities, only=entity)
-    return CountedMetric(f"f1/{entity}", smallest_effect=0.02, of_rows=of_rows, of_sums=_f1)
-
-
 def class_scores(
     labels: np.ndarray,
     predictions: np.ndarray,
@@ -345,9 +338,8 @@ def correlations(x: np.ndarray, y: np.ndarray, weights: np.ndarray) -> np.ndarra
     squares = [(weights * values**2).sum(axis=1) for values in (a, b)]
     sizes = [(weights * values**2).sum(axis=1) for values in (x, y)]
     varies = (squares[0] > _CONSTANT * sizes[0]) & (squares[1] > _CONSTANT * sizes[1])
-    correlation = np.zeros(len(weights))
-    np.divide(covariance, np.sqrt(squares[0] * squares[1]), out=correlation, where=varies)
-    return correlation.clip(-1.0, 1.0)
+    scale = np.sqrt(squares[0] * squares[1])
+    return np.divide(covariance, scale, out=np.zeros(len(weights)), where=varies).clip(-1.0, 1.0)
 
 
 def ranks(values: np.ndarray, weights: np.ndarray) -> np.ndarray:
@@ -370,9 +362,8 @@ def explained(labels: np.ndarray, predictions: np.ndarray, weights: np.ndarray) 
     mean = (weights @ labels) / weights.sum(axis=1)
     residual = weights @ (labels - predictions) ** 2
     total = (weights * (labels - mean[:, None]) ** 2).sum(axis=1)
-    unexplained = np.ones(len(weights))
-    np.divide(residual, total, out=unexplained, where=total > _CONSTANT * (weights @ labels**2))
-    return 1.0 - unexplained
+    varies = total > _CONSTANT * (weights @ labels**2)
+    return 1.0 - np.divide(residual, total, out=np.ones(len(weights)), where=varies)
 
 
 def _spearman(labels: np.ndarray, predictions: np.ndarray, weights: np.ndarray) -> np.ndarray:
@@ -422,10 +413,7 @@ RANK_METRICS = (
     RankMetric("auroc", "AUROC", of=_auroc),
     RankMetric("average_precision", "average precision", of=_average_precision),
     RankMetric(
-        f"recall@fpr={_MOST_FALSE_POSITIVES:g}",
-        "recall at 1% false positives",
-        smallest_effect=0.02,
-        of=_recall_at_few_false,
+        "recall@fpr=0.01", "recall at 1% false positives", smallest_effect=0.02, of=_recall_at_few_false
     ),
 )
 """Of two classes: area under the ROC curve; the mean precision over steps of recall, without interpolation; and the
@@ -493,15 +481,11 @@ def entity_counts(
     begins = np.cumsum([1, *(len(sentence) + 1 for sentence in labels)])
     shape = len(scheme.types), len(labels)
 
-    def counted(starts: np.ndarray, of_type: np.ndarray) -> np.ndarray:
-        cells = of_type * len(labels) + np.searchsorted(begins, starts, side="right") - 1
+    def counted(found: Entities) -> np.ndarray:
+        cells = found.types * len(labels) + np.searchsorted(begins, found.starts, side="right") - 1
         return np.bincount(cells, minlength=math.prod(shape)).reshape(shape)
 
-    return (
-        counted(gold.starts, gold.types),
-        counted(predicted.starts, predicted.types),
-        counted(gold.starts[matched], gold.types[matched]),
-    )
+    return counted(gold), counted(predicted), counted(Entities(*(part[matched] for part in gold)))
 
 
 def require_as_many(labels: Sequence[Any], predictions: Sequence[Any]) -> None:

@@ -7,6 +7,7 @@ and ends with its last, and other runs of tags are none.
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import re
 from collections import Counter
@@ -79,18 +80,16 @@ class Scheme:
         return ", ".join(filter(None, (f"{self.name} tags", outside, how)))
 
 
-def runs(tags: Iterable[str]) -> Scheme:
-    """Return the reading of labels that follow no scheme: a run of one label is an entity of that type, but for O."""
-    return Scheme("", {tag: ("I", tag) for tag in tags if tag != OUTSIDE}, (OUTSIDE,))
-
-
 def scheme_or_runs(tags: Iterable[str]) -> Scheme:
-    """Return the scheme of tags that a study has accepted; `runs` where they follow none."""
+    """Return the scheme of tags that a study has accepted.
+
+    Of tags that follow none a run of one label is an entity of that type, but for O.
+    """
     names = tuple(tags)
-    try:
-        return scheme_of(names) or runs(names)
-    except BadInput:
-        return runs(names)
+    with contextlib.suppress(BadInput):
+        if scheme := scheme_of(names):
+            return scheme
+    return Scheme("", {tag: ("I", tag) for tag in names if tag != OUTSIDE}, (OUTSIDE,))
 
 
 @functools.lru_cache(maxsize=64)

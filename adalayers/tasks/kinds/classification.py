@@ -198,8 +198,7 @@ class OfWords(Classification, ABC):
 
     def prediction_names(self, label_names: tuple[str, ...]) -> tuple[str, ...]:
         """Return the classes, and what a word that was cut away is called where its prediction is none of them."""
-        cut = self.truncated_prediction(label_names) == len(label_names)
-        return (*label_names, CUT) if cut else label_names
+        return (*label_names, CUT)
 
     def as_text(self, gold: Gold, values: np.ndarray) -> list[tuple[str, ...]]:
         """Return the classes of the words of each sentence."""
@@ -258,10 +257,8 @@ class TokenClassification(OfWords):
 
     def metrics_of(self, label_names: tuple[str, ...]) -> tuple[str, ...]:
         """Return precision, recall and F1 over all entities, and F1 of each type of entity."""
-        return (
-            *super().metrics_of(label_names),
-            *(f"f1/{name}" for name in scheme_or_runs(label_names).types),
-        )
+        of_types = tuple(f"f1/{name}" for name in scheme_or_runs(label_names).types)
+        return super().metrics_of(label_names) + of_types
 
     def scores(self, gold: Gold, predictions: np.ndarray, probabilities: np.ndarray | None = None) -> Scores:
         """Return precision, recall and F1 over entities, and `f1/<TYPE>` for each type in the labels."""

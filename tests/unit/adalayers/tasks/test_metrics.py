@@ -8,7 +8,7 @@ import pytest
 
 from adalayers.tasks import metrics
 from adalayers.tasks.metrics import class_scores, number_scores, token_scores
-from adalayers.tasks.schemes import runs, scheme_of
+from adalayers.tasks.schemes import scheme_of, scheme_or_runs
 
 TAGS = ("O", "B-PER", "I-PER", "B-LOC", "I-LOC")
 IOB = scheme_of(TAGS)
@@ -105,7 +105,7 @@ def test_entity_scores_by_hand():
         assert token_scores(tags, tags, IOB) == zero
     assert token_scores([["O"]], [["B-PER"]], IOB) == zero
     assert token_scores([["B-PER", "O"]], [["B-LOC", "I-LOC"]], IOB) == {**zero, "f1/PER": 0.0}
-    words = runs(("NOUN", "VERB"))
+    words = scheme_or_runs(("NOUN", "VERB"))
     assert token_scores([["NOUN", "NOUN", "VERB"]], [["NOUN", "VERB", "VERB"]], words)["f1"] == 0.0
     assert token_scores([["NOUN", "NOUN", "VERB"]], [["NOUN", "NOUN", "VERB"]], words)["f1/NOUN"] == 1.0
     with pytest.raises(ValueError, match="sentence 1: wanted 2 predictions, one per label, got 1"):
