@@ -16,6 +16,7 @@ _WNUT_TYPES = ("corporation", "creative-work", "group", "location", "person", "p
 _WNUT_TAGS = ("O", *(f"{prefix}-{name}" for name in _WNUT_TYPES for prefix in "BI"))
 _PAIR = ("sentence1", "sentence2")
 _ENTAILED = ("entailment", "not_entailment")
+_MNLI = (("premise", "hypothesis"), "entailment", "neutral", "contradiction")
 _PARQUET = "refs/convert/parquet"
 """The hub's own edition of a dataset whose main branch holds a loading script, which `datasets` no longer runs."""
 
@@ -23,11 +24,6 @@ _PARQUET = "refs/convert/parquet"
 def _glue(config: str, metric: str, text: str | tuple[str, str], *names: str, **fields: Any) -> CatalogEntry:
     usual = {"validation": None, "test": "validation"}
     return CatalogEntry(f"nyu-mll/glue:{config}", metric, text=text, label_names=names, **{**usual, **fields})
-
-
-def _mnli(domain: str) -> CatalogEntry:
-    names = ("entailment", "neutral", "contradiction")
-    return _glue("mnli", "accuracy", ("premise", "hypothesis"), *names, test=f"validation_{domain}")
 
 
 def _words(source: str, metric: str, label: str, *names: str, tags: str | None = None) -> CatalogEntry:
@@ -48,8 +44,8 @@ CATALOG: dict[str, CatalogEntry] = {
     "mrpc": _glue("mrpc", "accuracy", _PAIR, "not_equivalent", "equivalent"),
     "qqp": _glue("qqp", "accuracy", ("question1", "question2"), "not_duplicate", "duplicate"),
     "stsb": _glue("stsb", "spearman", _PAIR),
-    "mnli": _mnli("matched"),
-    "mnli-mismatched": _mnli("mismatched"),
+    "mnli": _glue("mnli", "accuracy", *_MNLI, test="validation_matched"),
+    "mnli-mismatched": _glue("mnli", "accuracy", *_MNLI, test="validation_mismatched"),
     "qnli": _glue("qnli", "accuracy", ("question", "sentence"), *_ENTAILED),
     "rte": _glue("rte", "accuracy", _PAIR, *_ENTAILED),
     "wnli": _glue("wnli", "accuracy", _PAIR, "not_entailment", "entailment"),

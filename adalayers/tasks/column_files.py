@@ -64,17 +64,16 @@ def read(file: DataFile) -> Piece:
     if all(" " in rows[0].fields[0].strip() for rows in sentences):
         raise BadInput(f"wanted a word on each line of {file.name}, got texts; {advice}")
     words = [[row for row in rows if not _NO_WORD.fullmatch(row.fields[0])] for rows in sentences]
-    if all([row.fields[0] for row in rows] == [str(i) for i in range(1, 1 + len(rows))] for rows in words):
+    counted = all([row.fields[0] for row in rows] == [*map(str, range(1, 1 + len(rows)))] for rows in words)
+    if counted:
         sentences = [rows for rows in words if rows]
     by_column: dict[str, Any] = {
         str(i): [[row.fields[i] for row in rows] for rows in sentences] for i in range(width)
     }
-    counts = [[str(i) for i in range(1, 1 + len(rows))] for rows in sentences]
-    counted = width > 2 and by_column["0"] == counts
     if document:
         by_column[DOCUMENT] = [f"{file.name} {rows[0].document}" for rows in sentences]
     universal = file.form == "conllu" and width == 10  # its fourth column is the part of speech
-    told = ("1" if counted else "0", "3" if universal else str(width - 1))
+    told = ("1" if counted and width > 2 else "0", "3" if universal else str(width - 1))
     return Piece(file, by_column, [rows[0].number for rows in sentences], told=told)
 
 

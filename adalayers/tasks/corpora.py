@@ -76,9 +76,7 @@ class DatasetName:
     @property
     def roles(self) -> dict[str, str | None] | None:
         """The splits that the catalog knows, None for a dataset that is not in it."""
-        if self.entry is None:
-            return None
-        return {"validation": self.entry.validation, "test": self.entry.test}
+        return {"validation": self.entry.validation, "test": self.entry.test} if self.entry else None
 
 
 def read(name: DatasetName, data_dir: str | Path | None, splits: Mapping[str, str]) -> Corpus:
@@ -156,7 +154,7 @@ def _read_files(name: DatasetName, folder: Path, splits: Mapping[str, str]) -> C
     for role, source in roles.items():
         if column := files.split_column(read.splits[role]):
             raise BadInput(
-                f"wanted the rows of one split in {source.title} of {str(folder)!r}, its column {column!r} says train, "
+                f"wanted the rows of one split in {source} of {str(folder)!r}, its column {column!r} says train, "
                 "test and so on for each row; write a file for each of its values"
             )
     return replace(read, path=str(folder), unused=unused)

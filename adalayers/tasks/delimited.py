@@ -71,11 +71,10 @@ def _enclosed(file: DataFile, separator: str, text: str) -> Checked:
             rows.append((ended + 1, fields))
             ended = reader.line_num
     except csv.Error as error:
-        fault = BadInput(
+        return [], BadInput(
             f"wanted a quote that opens a field to close it in {file.name}, got other quotes in the row that begins in "
             f'line {ended + 1} ({error}); double those within a field ("")'
         )
-        return [], fault
     return _checked(file, separator, [row for row in rows if row[1]])
 
 
@@ -95,12 +94,11 @@ def _checked(file: DataFile, separator: str, rows: list[Row]) -> Checked:
     kept = [row for row in rows if len(row[1]) == width or any(map(str.strip, row[1]))]
     for line, fields in kept:
         if len(fields) != width:
-            fault = BadInput(
+            return kept, BadInput(
                 f"wanted {width} fields in line {line} of {file.name}, as in its first line, got {len(fields)}; "
                 f'correct it, or put a field that holds {separator!r} into quotes ("...", quotes within it doubled, '
                 "no blank outside them)"
             )
-            return kept, fault
     return kept, None
 
 

@@ -122,9 +122,8 @@ class Source:
     split: str
     files: tuple[DataFile, ...] = ()
 
-    @property
-    def title(self) -> str:
-        """The files by name."""
+    def __str__(self) -> str:
+        """Return the files by name."""
         names = [file.name for file in self.files] or [self.name]
         return listed(names) if len(names) < 3 else f"{names[0]} to {names[-1]} ({len(names)} files)"
 
@@ -179,13 +178,10 @@ def exact_role(split: str) -> str:
 
 def split_column(table: Any) -> str | None:
     """Return the column of a table that says for each row which split it is of, None where none does."""
-    import pyarrow as pa
-    import pyarrow.compute as pc
-
     for name in table.column_names:
         if getattr(table.features[name], "dtype", "") == "string":
-            values = pc.unique(table.data[name].cast(pa.binary()).drop_null()).slice(0, 7).to_pylist()
-            roles = {exact_role(value.decode("utf-8", "replace")) for value in values}
+            values = table.data[name].drop_null().unique().slice(0, 7).to_pylist()
+            roles = {*map(exact_role, values)}
             if "train" in roles and len(roles) > 1 and roles <= ROLES.keys():
                 return str(name)
     return None
@@ -274,7 +270,7 @@ def assign(
             of_role = [source for source in of_role if exact_role(source.split) == role] or of_role
         if len(of_role) > 1:
             raise BadInput(
-                f"wanted one {role} split in {where}, got {_titles(of_role)}; say which is which, others are then left "
+                f"wanted one {role} split in {where}, got {listed(of_role)}; say which is which, others are then left "
                 f"out: {_advice({**by_role, role: of_role}, chosen)}"
             )
         if of_role:
@@ -282,14 +278,14 @@ def assign(
     without = by_role.get(None, [])
     if without and not (names_kept or asked):
         raise BadInput(
-            f"wanted train, validation or test in the name of each file in {where}, got {_titles(without)}; say which "
+            f"wanted train, validation or test in the name of each file in {where}, got {listed(without)}; say which "
             f"is which, others are then left out: {_advice(by_role, chosen)}"
         )
     if "train" not in chosen:
         raise _missing(where, "train", "train", sources)
     why = "not in --splits" if asked else "no role"
-    unused = [f"{source.title} ({why})" for source in left if source not in chosen.values()]
-    unused += [f"{source.title} (another format)" for source in others]
+    unused = [f"{source} ({why})" for source in left if source not in chosen.values()]
+    unused += [f"{source} (another format)" for source in others]
     return {role: chosen[role] for role in ROLES if role in chosen}, tuple(sorted(unused))
 
 
@@ -349,7 +345,7 @@ def _named(where: str, name: str, sources: Sequence[Source], root: Path | None) 
 def _missing(where: str, role: str, split: str, sources: Sequence[Source]) -> BadInput:
     name = shlex.quote(sources[0].name) if len(sources) == 1 else "FILE"
     return BadInput(
-        f"wanted split {split!r} of {where}, which has {_titles(sources) or 'none'}; add it, or name it with "
+        f"wanted split {split!r} of {where}, which has {listed(sources) or 'none'}; add it, or name it with "
         f"--splits {role}={name}"
     )
 
@@ -365,7 +361,3 @@ def _advice(by_role: Mapping[str | None, Sequence[Source]], chosen: Mapping[str,
         names["train"] = by_role[None][0].name
     words = [f"{role}={shlex.quote(names[role])}" for role in ROLES if role in names]
     return f"--splits {' '.join(words if 'train' in names else ['train=FILE', *words])}"
-
-
-def _titles(sources: Sequence[Source]) -> str:
-    return listed(source.title for source in sources)

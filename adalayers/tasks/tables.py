@@ -78,7 +78,7 @@ def read(sources: Mapping[str, Source]) -> Corpus:
         by_split,
         tuple(f"{listed(names)}: {note}" for note, names in notes.items()),
         told.pop() if len(told) == 1 else (),
-        titles={role: source.title for role, source in sources.items()},
+        titles={role: str(source) for role, source in sources.items()},
     )
 
 
@@ -232,10 +232,8 @@ def _type_of(values: Iterable[Any]) -> tuple[Any, Callable[[Any], Any]]:
         there = [float(value) for value in values]
         whole = int in kinds and all(value.is_integer() and abs(value) < 2**63 for value in there)
         return (pa.int64(), int) if whole else (pa.float64(), float)
-    if len(kinds) == 1 and not kinds & {int, str}:
+    if len(kinds) < 2 and not kinds & {int, str}:
         return pa.array(values).type, lambda value: value
-    if not kinds:
-        return pa.null(), lambda value: value
     return pa.string(), lambda value: value if isinstance(value, str) else json.dumps(value, default=str)
 
 
