@@ -54,10 +54,7 @@ class Prepared:
     @property
     def store_bytes(self) -> int:
         """Size of the stored hidden states of all splits, in bytes."""
-        sizes = (
-            stored_bytes(self.source, encoded, self.request.precision) for encoded in self.encoded.values()
-        )
-        return sum(sizes)
+        return sum(stored_bytes(self.source, each, self.request.precision) for each in self.encoded.values())
 
     @functools.cached_property
     def backbone_parameters(self) -> tuple[int, int]:

@@ -237,8 +237,7 @@ class TrialData:
         """
         if position == "first-token":
             return self
-        splits = self.splits.items()
-        last = {name: dataclasses.replace(split, last_tokens=True) for name, split in splits}
+        last = {name: dataclasses.replace(split, last_tokens=True) for name, split in self.splits.items()}
         return dataclasses.replace(self, splits=last)
 
     def gold(self, split: SplitData) -> Gold:

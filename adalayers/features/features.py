@@ -37,7 +37,7 @@ from adalayers.features.store import PRECISIONS, OutOfRange, rounded
 from adalayers.states import Pooling, Precision, State
 from adalayers.storage.folder import Folder
 from adalayers.storage.to_json import JsonObject, to_json
-from adalayers.tensors.ragged import pooled, ragged_index, ragged_rows, to_device, token_batches
+from adalayers.tensors.ragged import pooled, ragged_rows, to_device, token_batches
 
 logger = logging.getLogger(__name__)
 
@@ -269,7 +269,7 @@ def stored(
     precision: Precision = "float16",
     about: Mapping[str, Any] | None = None,
     device: torch.device | None = None,
-    on_progress: Progress | None = None,
+    on_progress: Progress = lambda done, total: None,
 ) -> StoredFeatures:
     """Return the features of `encoded`: from a complete store if there is one, else computed now and stored.
 
@@ -332,7 +332,7 @@ def _fill(
     about: Mapping[str, Any],
     backbone: Backbone,
     device: torch.device | None,
-    on_progress: Progress | None,
+    on_progress: Progress,
 ) -> None:
     """Compute what a store lacks. One that is there whole, which is damaged, is begun again."""
     device = device or torch.device("cuda" if torch.cuda.is_available() else "cpu")
@@ -350,7 +350,7 @@ def _fill(
         _require_room(folder, stored_bytes(source, encoded, stored_as))
         with contextlib.closing(store.Writer(folder, {**spec, "stored_as": stored_as})) as writer:
             try:
-                extract(writer, encoded, backbone, device, on_progress, pooling=source.pooling)
+                extract(writer, encoded, backbone, device, on_progress, source.pooling)
             except OutOfRange as error:
                 why = str(error)
                 continue
@@ -394,9 +394,8 @@ def extract(
     encoded: Encoded,
     backbone: Backbone,
     device: torch.device,
-    on_progress: Progress | None = None,
-    *,
-    pooling: Pooling | None = None,
+    on_progress: Progress,
+    pooling: Pooling | None,
 ) -> None:
     """Append to `writer` what it lacks of the hidden states of `encoded`, in the order of `extraction_batches`.
 
@@ -417,19 +416,14 @@ def extract(
             states = [pooled(state.float(), of_each, pooling) for state in states]
         writer.append(states)
         done += len(examples)
-        if on_progress:
-            on_progress(done, len(lengths))
+        on_progress(done, len(lengths))
 
 
 def hidden_states(
     backbone: Backbone, encoded: Encoded, examples: np.ndarray, device: torch.device
 ) -> dict[State, Tensor]:
     """Return all hidden states of the sequences `examples`, each [tokens, K], end to end without padding."""
-    tokens = ragged_index(encoded.offsets, examples)
-
-    def of_tokens(column: np.ndarray) -> Tensor:
-        return torch.from_numpy(column[tokens].astype(np.int64)).to(device)
-
-    lengths = torch.from_numpy(encoded.offsets[examples + 1] - encoded.offsets[examples])
-    types = None if encoded.token_types is None else of_tokens(encoded.token_types)
-    return backbone.of_sequences(of_tokens(encoded.input_ids), lengths, backbone.states, types)
+    own = encoded.take(examples)
+    ids, lengths = to_device(own.input_ids.astype(np.int64), device), torch.from_numpy(np.diff(own.offsets))
+    types = None if own.token_types is None else to_device(own.token_types.astype(np.int64), device)
+    return backbone.of_sequences(ids, lengths, backbone.states, types)

@@ -117,10 +117,8 @@ class Writer:
 
     def append(self, states: Sequence[Tensor]) -> None:
         """Append the rows of one batch, a tensor [tokens, K] per hidden state."""
-        arrays = [
-            to_stored(state, self._precision, name.removesuffix(".npy"))
-            for name, state in zip(self._names, states, strict=True)
-        ]
+        named = zip(self._spec["states"], states, strict=True)
+        arrays = [to_stored(state, self._precision, name) for name, state in named]
         for file, hasher, array in zip(self._files, self._hashers, arrays, strict=True):
             file.write(array.data)
             hasher.update(array.data)

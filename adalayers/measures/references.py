@@ -55,8 +55,8 @@ def add_references(folder: Folder, task: Task, data: TrialData, wanted: Sequence
 
 def _scores(name: str, task: Task, data: TrialData) -> Scores:
     """Return {"val/<score>": ..., "test/<score>": ...} of a reference; {} where the task has none such."""
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # of solvers that have not converged: what they have is what counts
+    # Of solvers that have not converged: what they have is what counts.
+    with warnings.catch_warnings(action="ignore"):
         predicted = REFERENCES[name](task, data)
     return {
         f"{PREFIXES[role]}/{score}": value
@@ -145,16 +145,14 @@ def _linear_probe(task: Task, data: TrialData) -> Predicted | None:
     if data.splits["train"].pooled and data.source is not None and data.source.pooling != "mean":
         return None  # another vector than the mean is all that is stored
     share = min(1.0, MOST_ITEMS / len(task.gold("train").labels))
-    train = data.view(math.ceil(share * len(data.splits["train"])), 0).splits["train"]
+    splits = data.view(math.ceil(share * len(data.splits["train"])), 0).splits
     try:
-        read = {"train": _vectors(train, last)} | {
-            role: _vectors(data.splits[role], last) for role in _scored_splits(task)
-        }
+        read = {role: _vectors(split, last) for role, split in splits.items()}
     except BadInput:  # the study stores other states alone
         return None
     mean, scale = read["train"][0].mean(axis=0), read["train"][0].std(axis=0) + 1e-6
     scaled = {role: ((vectors - mean) / scale, rows) for role, (vectors, rows) in read.items()}
-    return _linear(task, scaled, train.labels[read["train"][1]])
+    return _linear(task, scaled, splits["train"].labels[read["train"][1]])
 
 
 def _vectors(split: SplitData, state: State) -> tuple[np.ndarray, np.ndarray]:

@@ -286,8 +286,7 @@ def _whole_groups(
     part = Fraction(share).limit_denominator(min(100, there, of_class))
     ordered = StratifiedGroupKFold(part.denominator, shuffle=True, random_state=VALIDATION_SEED)
     of_one = np.zeros(len(groups), dtype=int)
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # of classes rarer than folds
+    with warnings.catch_warnings(action="ignore"):  # of classes rarer than folds
         folds = [fold for _, fold in ordered.split(of_one, of_one if strata is None else strata, groups)]
     # A group that is larger than a fold is one by itself: those of the wanted size are taken.
     folds.sort(key=lambda fold: abs(len(fold) * part.denominator - len(groups)))

@@ -33,17 +33,13 @@ def ragged_index(offsets: np.ndarray, examples: np.ndarray) -> np.ndarray:
 def token_batches(lengths: np.ndarray, most: int) -> list[np.ndarray]:
     """Return batches of sequences of like length, each of at most `most` tokens with padding, longest first.
 
-    A sequence of more tokens than that is a batch of its own.
+    A sequence of more tokens than that is a batch of its own; none has less than one.
     """
-    batches: list[np.ndarray] = []
-    batch: list[int] = []
-    for i in np.argsort(-lengths, kind="stable"):
-        if batch and (len(batch) + 1) * lengths[batch[0]] > most:
-            batches.append(np.array(batch))
-            batch = []
-        batch.append(i)
-    if batch:
-        batches.append(np.array(batch))
+    order, batches = np.argsort(-lengths, kind="stable"), []
+    while len(order):
+        n = max(1, most // int(lengths[order[0]]))
+        batches.append(order[:n])
+        order = order[n:]
     return batches
 
 
