@@ -116,10 +116,9 @@ class Folder:
     def names(self, name: str = "") -> list[str]:
         """Return the sorted names of files and folders directly below `name`; empty where there is no such folder."""
         selector = fs.FileSelector(self._at(name), allow_not_found=True)
-        try:
+        with contextlib.suppress(NotADirectoryError):
             return sorted(info.base_name for info in self._ask(self._fs.get_file_info, selector))
-        except NotADirectoryError:
-            return []
+        return []
 
     def read_bytes(self, name: str) -> bytes:
         path = self._at(name)
@@ -151,7 +150,11 @@ class Folder:
         except Unreachable:
             raise
         except OSError as error:
-            raise self._cannot_write(name, error) from error
+            advice = "make room" if error.errno in FULL else "make it writable, or name another place"
+            raise CannotWrite(
+                f"wanted to write {redacted(self.uri)}/{name}, which failed: {error.strerror or error}; {advice}, then "
+                "run the same command again: what was there before is as it was"
+            ) from error
 
     def read_json(self, name: str) -> Any:
         """Raises `ValueError` where it is no JSON, or nothing that a study writes."""
@@ -162,10 +165,9 @@ class Folder:
 
     def read_object(self, name: str) -> dict[str, Any]:
         """Return an object of JSON; nothing without a file, and of a broken one."""
-        try:
+        with contextlib.suppress(OSError, ValueError, TypeError):
             return dict(self.read_json(name))
-        except (OSError, ValueError, TypeError):
-            return {}
+        return {}
 
     def write_json(self, name: str, value: Any) -> None:
         self.write_bytes(name, (json.dumps(to_json(value), indent=1) + "\n").encode())
@@ -275,13 +277,6 @@ class Folder:
                     f"wanted to write in {here}, it is a link to {os.path.realpath(here)}; put a folder in its place, "
                     "or name the folder that it points to"
                 )
-
-    def _cannot_write(self, name: str, error: OSError) -> CannotWrite:
-        advice = "make room" if error.errno in FULL else "make it writable, or name another place"
-        return CannotWrite(
-            f"wanted to write {redacted(self.uri)}/{name}, which failed: {error.strerror or error}; {advice}, then run "
-            "the same command again: what was there before is as it was"
-        )
 
 
 def _checksum(document: Mapping[str, Any]) -> str:

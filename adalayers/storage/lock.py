@@ -65,10 +65,9 @@ def is_driven(folder: Folder) -> bool:
     if not folder.is_local:
         return _fresh(parent.read_object(_driver_file(folder)))
     try:
-        with _lock_file(folder).open("rb") as file:  # for reading: it may be another user's
+        # For reading: it may be another user's.
+        with contextlib.suppress(FileNotFoundError), _lock_file(folder).open("rb") as file:
             fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)
-    except FileNotFoundError:
-        return False
     except BlockingIOError:
         return True
     return False

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable
-from concurrent.futures import Future
+from concurrent.futures import Future, wait
 from typing import Any, TypeVar
 
 Answer = TypeVar("Answer")
@@ -25,9 +25,6 @@ def within(seconds: float, call: Callable[..., Answer], *given: Any) -> Answer:
             answer.set_exception(error)
 
     threading.Thread(target=ask, name="adalayers-patience", daemon=True).start()
-    try:
-        return answer.result(seconds)
-    except TimeoutError:
-        if answer.done():
-            raise
-    raise TimeoutError(f"no answer within {seconds:g} s")  # out here, so that no other error stands behind it
+    if not wait([answer], seconds).done:
+        raise TimeoutError(f"no answer within {seconds:g} s")
+    return answer.result()
