@@ -67,7 +67,10 @@ def read(sources: Mapping[str, Source]) -> Corpus:
     by_split = {split: [_read(file) for file in source.files] for split, source in sources.items()}
     pieces = [*itertools.chain.from_iterable(by_split.values())]
     for name in dict.fromkeys(itertools.chain.from_iterable(piece.columns for piece in pieces)):
-        _share_type([piece for piece in pieces if name in piece.columns], name)
+        of_column = [piece for piece in pieces if name in piece.columns]
+        where = listed(piece.file.name for piece in of_column)
+        with hub.refusing(f"wanted text or numbers in column {name!r} of {where}, got others", "correct it"):
+            _share_type(of_column, name)
     told = {piece.told for piece in pieces}
     notes: dict[str, list[str]] = {}
     for piece in pieces:

@@ -136,6 +136,7 @@ def test_delimited_files_as_they_are_written(tmp_path, ending, content, texts, n
         ('{"text": "a"}\n\n[1]\n', "jsonl", "an object of columns in line 3 of train.jsonl, got list"),
         ('{"train": [{"a": 1}], "test": [{"a": 1}]}', "json", "one object with 'train', 'test'; write"),
         ("{", "json", "wanted json in train.json, which cannot be read"),
+        ('{"text": "cut: \\ud83d"}', "jsonl", "column 'text' of train.jsonl, got others .*surrogates"),
         ("EU B\na O O\nb O O\n", "txt", "3 columns in line 1 of train.txt, got 2"),
         ("it was good\tpos\n\nit was bad\tneg\n", "txt", "a word on each line .* got texts; .* named .tsv"),
         ("\n\n", "bio", "sentences in train.bio, which has none"),
