@@ -80,10 +80,8 @@ def trainable(
     values = {key: value for key, value in config.items() if key not in (*DATA_KEYS, "seed")}
     trial = trial_config(**values)
     given = {key: config[key] for key in DATA_KEYS if key in config}
-    listed: dict[str, Any] = {
-        key: tuple(value) if isinstance(value, list) else value for key, value in given.items()
-    }
-    pool = _prepared(DataRequest(**listed), trial.stream)
+    listed = ((key, tuple(value) if isinstance(value, list) else value) for key, value in given.items())
+    pool = _prepared(tuple(listed), trial.stream)
 
     def on_evaluation(evaluation: Evaluation) -> None:
         tune.report({**evaluation.metrics, "last": evaluation.last})
@@ -231,7 +229,7 @@ def _device(resources: Resources) -> str:
 
 
 @functools.lru_cache(maxsize=2)
-def _prepared(request: DataRequest, stream: StreamChoice) -> TrialData:
+def _prepared(request: tuple[tuple[str, Any], ...], stream: StreamChoice) -> TrialData:
     from adalayers.data.prepare import prepare  # needs transformers and datasets; a study's workers do not
 
-    return prepare(request).reading([trial_config(stream=stream)]).data("disk")
+    return prepare(DataRequest(**dict(request))).reading([trial_config(stream=stream)]).data("disk")
