@@ -279,11 +279,11 @@ def named_by(wanted: str, names: Iterable[str], what: str) -> list[str]:
         BadInput: One that means none of them.
     """
     typed = {name: f"{name.replace(',', '').replace(' ', '-').lower()}-" for name in names}
-    prefixes = [f"{prefix}-" for prefix in wanted.lower().split()]
-    for prefix in prefixes:
-        if not any(name.startswith(prefix) for name in typed.values()):
-            raise unknown(what, prefix.removesuffix("-"), [name.removesuffix("-") for name in typed.values()])
-    return [name for name, as_typed in typed.items() if as_typed.startswith(tuple(prefixes) or "")]
+    for prefix in wanted.split():
+        if not any(name.startswith(f"{prefix.lower()}-") for name in typed.values()):
+            raise unknown(what, prefix, [name.removesuffix("-") for name in typed.values()])
+    prefixes = tuple(f"{prefix.lower()}-" for prefix in wanted.split()) or ("",)
+    return [name for name, as_typed in typed.items() if as_typed.startswith(prefixes)]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -294,7 +294,7 @@ class Design:
         arms: Returns the confirmed arms, control first, and notes for the report.
         factors: What is under study, as reports call it.
         comparisons: Returns what is planned to be compared, of the arms, the names of the factors and the control;
-            None: what follows from arms and factors (`planned_comparisons`).
+            None: what follows from arms and factors (`planned_comparisons`), conditions those factors that say so.
         tunings: Returns the components that are each tuned by a search of their own, over the space; None: one search.
         tuned_only: Whether arms that have a search of their own are confirmed as it finds them best, and not as they
             are too; without a search they are as they are.

@@ -20,6 +20,8 @@ Kind = Literal["encoder", "decoder", "encoder-decoder"]
 class LayerParts:
     """Modules within a layer, by name: what adapters are put behind.
 
+    The names of the fields stand in saved adapters and in the seeds of their starts.
+
     Attributes:
         attention: The projection that gives what attention adds to the residual stream.
         feedforward: The second of the feed-forward layers, which gives what they add.

@@ -40,9 +40,11 @@ def main(study: Study, argv: Sequence[str] | None = None, *, program: str = "") 
     interrupts = Interrupts("")
 
     def run() -> int:
-        code = INTERRUPTED
-        with contextlib.suppress(KeyboardInterrupt), interrupts.listening():
-            code, _ = run_study(study, words, program, interrupts)
+        try:
+            with interrupts.listening():
+                code, _ = run_study(study, words, program, interrupts)
+        except KeyboardInterrupt:
+            code = INTERRUPTED
         if code == INTERRUPTED:
             logger.warning(interrupts.last_words)
         return code

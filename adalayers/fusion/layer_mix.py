@@ -142,7 +142,9 @@ class LayerMix(WeightedFusion, config=LayerMixConfig):
     def fuse(self, states: States, lengths: Lengths, live: list[State]) -> Float[Tensor, "tokens k"]:
         """Return F, float32."""
         positions = [self.states.index(state) for state in live]
-        weights, every = self.weights()[positions], self.matrices()
+        weights, every = self.weights(), self.matrices()
+        if len(live) < len(self.states):  # an index is a copy from the host, at each step
+            weights = weights[positions]
         matrices = torch.stack([every[position] for position in positions])
         activated = ACTIVATIONS.activated(len(live), (states[state] for state in live), weights.dtype)
         ones = weights.new_ones(len(live), 1, activated.shape[1], self.width)

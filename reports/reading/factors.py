@@ -22,7 +22,7 @@ def level(value: Any) -> Level | None:
         return str(value).lower()
     try:
         return float(value)
-    except ValueError:
+    except (TypeError, ValueError):  # a list is one of a fusion's own
         return str(value)
 
 

@@ -1,5 +1,6 @@
 """The page, the claims file and the command, from files alone."""
 
+import dataclasses
 import itertools
 import json
 import math
@@ -14,7 +15,7 @@ from types import SimpleNamespace
 import pandas as pd
 import pytest
 
-from adalayers.comparisons import PlannedArm
+from adalayers.comparisons import PlannedArm, pair
 from adalayers.results import files as results
 from adalayers.results.measures import write_references
 from adalayers.results.study_file import RequestRecord
@@ -82,6 +83,17 @@ def test_claims_files(tmp_path, undrawn):
     assert all(tuple(claim) == FIELDS for claim in [*written, *contrasts])
     assert found[OUTSIDE, ""]["verdict"] == "better"
     assert {claim["metric"] for claim in contrasts} == {"mix/entropy", "convergence_step"}
+
+
+def test_no_difference_next_to_what_is_open_is_said(tmp_path):
+    """Without a headline and a compared factor: of two pairs one is decided."""
+    made = MadeUp(seeds=8)
+    planned = [dataclasses.asdict(pair(arm, made.study["request"]["control"])) for arm in (OUTSIDE, "last")]
+    made.study["request"] |= {"comparisons": planned, "smallest_effect": 0.05}
+    for row in made.of("last"):
+        row["test/matthews"] += 0.1 * (-1) ** row["seed"]
+    said = r"No difference is shown: 1 of 2 comparisons lie within 0\.05 .*, the other within 0\.1\d+\."
+    assert re.search(said, page(Evidence(load(made.write(tmp_path)))))
 
 
 def test_edited_rows_are_reported_and_the_disagreement_named(tmp_path):
