@@ -204,14 +204,14 @@ def points(
     *,
     scale: str = "choice",
     joined: bool = True,
-    looks: Looks,
+    looks: Looks | None = None,
 ) -> None:
     """Draw a point per row of x, mean, low, high, series, its interval along y; series stand a little apart.
 
     scale:  "linear", "log", or "choice": levels of x side by side, as where x holds anything but numbers
     joined: whether a line runs through the points of a series
     """
-    found = levels(frame["x"])
+    looks, found = looks or looks_of(frame["series"]), levels(frame["x"])
     numbers = numeric(found)
     if numbers is None or scale == "choice" or (scale == "log" and min(numbers, default=1.0) <= 0):
         scale, numbers = "choice", [float(place) for place in range(len(found))]
@@ -243,7 +243,7 @@ def points(
     axes.xaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:,.6g}"))
 
 
-def forest(frame: pd.DataFrame, axes: Axes, *, zone: float, looks: Looks) -> None:
+def forest(frame: pd.DataFrame, axes: Axes, *, zone: float, looks: Looks | None = None) -> None:
     """Draw a row per row of name, mean, low, high, series: its mean with its interval, the first on top.
 
     Intervals that are much wider than the rest run out of the frame, and say so with an arrow.
@@ -254,6 +254,7 @@ def forest(frame: pd.DataFrame, axes: Axes, *, zone: float, looks: Looks) -> Non
         zone: Half the width of the zone of no difference around 0.
         looks: Series -> look.
     """
+    looks = looks or looks_of(frame["series"])
     inner = [float(mean) for mean in frame["mean"].dropna()]
     for y, row in enumerate(records(frame)):
         how, values = looks[row["series"]], list(row.get("values", ()))
@@ -280,11 +281,12 @@ def forest(frame: pd.DataFrame, axes: Axes, *, zone: float, looks: Looks) -> Non
     axes.xaxis.set_major_locator(MaxNLocator(5))
 
 
-def curves(frame: pd.DataFrame, axes: Axes, *, looks: Looks) -> None:
+def curves(frame: pd.DataFrame, axes: Axes, *, looks: Looks | None = None) -> None:
     """Draw a line per series of step and mean, over its band from low to high where it has one.
 
     Markers are set so that lines that coincide show each other's.
     """
+    looks = looks or looks_of(frame["series"])
     for index, (name, rows) in enumerate(frame.groupby("series", sort=False)):
         how, spacing = looks[name], max(1, len(rows) // 5)
         axes.plot(
@@ -326,13 +328,13 @@ def heatmap(frame: pd.DataFrame, axes: Axes, *, texts: pd.DataFrame, high: float
     axes.grid(visible=False)
 
 
-def front(frame: pd.DataFrame, axes: Axes, *, looks: Looks) -> None:
+def front(frame: pd.DataFrame, axes: Axes, *, looks: Looks | None = None) -> None:
     """Draw a point per row of cost, mean, series, and a line through the rows that are `on_front`.
 
     On a logarithmic scale where all costs are above 0 and differ by a factor of two. Rows that have a `number` show it;
     those that lie together share one text.
     """
-    shown = frame.dropna(subset=["cost", "mean"])
+    looks, shown = looks or looks_of(frame["series"]), frame.dropna(subset=["cost", "mean"])
     ahead = shown[shown["on_front"].astype(bool)].sort_values("cost")
     axes.plot(ahead["cost"], ahead["mean"], "-", color="0.4", linewidth=1.0, zorder=1)
     for row in records(shown):
@@ -362,8 +364,9 @@ def front(frame: pd.DataFrame, axes: Axes, *, looks: Looks) -> None:
         beside.set_in_layout(False)
 
 
-def bars(frame: pd.DataFrame, axes: Axes, *, looks: Looks) -> None:
+def bars(frame: pd.DataFrame, axes: Axes, *, looks: Looks | None = None) -> None:
     """Draw a horizontal bar per row of name, mean, low, high, series, its value beside it, the first on top."""
+    looks = looks or looks_of(frame["series"])
     for y, row in enumerate(records(frame)):
         axes.barh(y, row["mean"], height=0.62, color=looks[row["series"]].colour)
         point(axes, row["mean"], y, row["low"], row["high"], Look("black", ""), along="x")

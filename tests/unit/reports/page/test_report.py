@@ -234,7 +234,12 @@ def test_what_the_page_does_not_read_goes(tmp_path):
     records = {"dataset": {"path": "/home/someone/cola"}, "backbone": {"path": "/home/cola", "id": "minilm"}}
     document = {"environment": records, "runs": {}, "request": {"metric": "f1"}}
     (tmp_path / "study.json").write_text(json.dumps(document))
-    rows = {"trial_id": "t", "split": ["val", "test", "test"], "score": [0.5, 0.7, 0.98765]}
+    rows = {
+        "trial_id": "t",
+        "split": ["val", "test", "test"],
+        "index": [0, 1, 0],
+        "score": [0.5, 0.7, 0.98765],
+    }
     answers = {"label": [["O"], ["O", "X"], ["X"]], "prediction": [["O"], ["O", "X"], ["O"]]}
     pd.DataFrame({**rows, **answers}).to_parquet(predictions)
     points = {"step": [5, 10, 10, 5], "val/f1": [None, 0.5, None, None], "gamma": [1.0, 1.0, 1.0, None]}
@@ -247,14 +252,14 @@ def test_what_the_page_does_not_read_goes(tmp_path):
     assert study["runs"] == {"published": True}
     kept = pd.read_parquet(predictions)
     assert kept["split"].tolist() == ["test", "test"]
-    assert kept["score"].fillna(0).tolist() == [0, 0.99]
+    assert kept["score"].fillna(0).tolist() == [0.99, 0], "by example"
     assert len(pd.read_parquet(history)) == 2
     # A score of ranks follows from all scores; where there is no test split, validation is compared.
     document["request"]["metric"] = "auroc"
     (tmp_path / "study.json").write_text(json.dumps(document))
     pd.DataFrame({**rows, **answers}).assign(split="val").to_parquet(predictions)
     publish(tmp_path)
-    assert pd.read_parquet(predictions)["score"].tolist() == rows["score"]
+    assert pd.read_parquet(predictions)["score"].tolist() == [0.5, 0.98765, 0.7]
 
 
 def test_the_next_run_trains_longer_or_the_arms_of_what_is_open():

@@ -128,4 +128,6 @@ def test_other_families_are_refused_with_those_known_before_anything_runs():
     refused("adapters in the layers", trial_config(fusion="late-fusion", base_model="adapters").check, shape)
     tuned = LayerMixConfig(base_model="fine-tuned")
     tuned.check(shape)
-    refused("wanted base_model to be frozen where all layers are one", tuned.check, made_shape(family="albert"))
+    refused(
+        "wanted base_model to be frozen where all layers are one", tuned.check, made_shape(family="albert")
+    )
