@@ -167,11 +167,12 @@ class Mirror:
         self._thread.join(timeout)
         if self._thread.is_alive():
             self._why = self._why or f"no answer within {timeout:g} s"
-        failed = (
+        if not self._why:
+            return ""
+        return (
             f"MLflow at {redacted(self._uri)} could not be written ({self._why}): the study is not wholly tracked; "
             f"`adalayers sync {redacted(self._folder.uri)}` writes what is missing later"
         )
-        return failed if self._why else ""
 
     def _run(self) -> None:
         session: Session | None = None

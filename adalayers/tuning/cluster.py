@@ -129,9 +129,9 @@ def share(results: Sequence[Folder], data: Sequence[TrialData]) -> None:
     splits = [split for case in data for split in case.splits.values()]
     paths = [path for split in splits if (path := _needed(split)) is not None]
     word = f".reach-{secrets.token_hex(6)}"
-    asked = [folder.address for folder in results], paths, word
+    needed = [folder.address for folder in results], paths, word
     try:
-        answers = {node: _on(node, _reach).remote(*asked, node, software()) for node in others}
+        answers = {node: _on(node, _reach).remote(*needed, node, software()) for node in others}
         missing = {
             node: _judged(machine, node, answers[node], results, word) for node, machine in others.items()
         }

@@ -72,7 +72,7 @@ def ray_session(asked: str | None) -> Iterator[Path]:
                 _start(scratch)
             else:
                 _join(address)
-            of_workers = nullcontext() if address else ray_private.without_environment()
+            of_workers = ray_private.without_environment() if address is None else nullcontext()
             with watched(), of_workers:
                 yield scratch
         finally:

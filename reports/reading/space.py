@@ -37,9 +37,9 @@ def domains(study: StudyFile, search: str = "") -> list[Domain]:
 
     search: one of several, whose own space it is then
     """
-    asked = study.request
-    roles = {name: role for role in ("scientific", "nuisance") for name in getattr(asked, role)}
-    given = asked.spaces.get(search, asked.space)
+    request = study.request
+    roles = {name: role for role in ("scientific", "nuisance") for name in getattr(request, role)}
+    given = request.spaces.get(search, request.space)
     in_order = [name for name in dict.fromkeys((*roles, *given)) if name in given]
     found = [read(name, given[name], roles.get(name, "searched")) for name in in_order]
     return [domain for domain in found if domain is not None]

@@ -8,7 +8,7 @@ from matplotlib.figure import Figure
 from adalayers.results.study_file import RequestRecord
 from reports import names
 from reports.evidence.evidence import Evidence
-from reports.plots import GREY, curves, looks_of, panels
+from reports.plots import GREY, curves, panels
 from reports.section import Section, ends, named, table_of
 from reports.tables.convergence import convergence, learning_curves
 from reports.words import LABELS, label, number
@@ -49,7 +49,7 @@ def draw(over_steps: pd.DataFrame, request: RequestRecord) -> Figure:
         own = over_steps[over_steps["arm"].isin(of_panel)]
         series = own["arm"].map(lambda name: names.arm(name, request))
         panel.plot(reference["step"], reference["mean"], color=GREY, linewidth=0.9, label="control")
-        curves(own.assign(series=series), panel, looks=looks_of(series))
+        curves(own.assign(series=series), panel)
         panel.legend(loc="lower left", bbox_to_anchor=(0, 1), fontsize=7, frameon=False)  # above it
     low, top = over_steps["mean"].quantile(0.02), over_steps["mean"].max()
     if top - low > 1e-9:  # where the means are: a band of two seeds may be wider than the scale
