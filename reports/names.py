@@ -74,7 +74,8 @@ def _layer(value: str, own: PlannedArm) -> str:
 
 def _word(token: str, own: PlannedArm) -> str:
     mix = NAMES_OF_MIX.get(token, "")
-    is_mix = own.fusion in ("", "layer-mix") and own.config.get("mix", "learned") == mix
+    # Equal weights are equal in every fusion.
+    is_mix = (mix == "uniform" or own.fusion in ("", "layer-mix")) and own.config.get("mix", "learned") == mix
     if mix and is_mix and "layer" not in own.name:
         return OF_MIX[mix]
     return WORDS.get(token, re.sub(r"(?<=[a-z])-(?=mix$)", " ", token))

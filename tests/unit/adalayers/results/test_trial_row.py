@@ -20,7 +20,7 @@ from tests.helpers.states import made_shape
 
 DATA = os.environ.get("ADALAYERS_DATA")
 METHODS = "5389bcfc213a9a1f"
-IDS = "70dbc691b8558c5b"
+IDS = "567279239593896c"
 """A hash of the ids that all rows would have if no split held anything: what is stored has no hashes of splits."""
 
 
