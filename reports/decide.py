@@ -29,6 +29,7 @@ from reports.words import estimate, number, several
 GATE = {BETTER: 0, WORSE: 3, SAME: 4, OPEN: 5}
 """Exit codes of what a gate comes to."""
 
+_WHOLE = r"^\+?(-?)0*(\d+)(?:\.0*)?$"
 _NO_SCORE = ("", "nan", "-nan", "na", "n/a", "none", "null", "<na>")
 
 
@@ -87,6 +88,8 @@ def _runs(
     frame: pd.DataFrame, arm: str, seed: str | None, scores: Sequence[str], cases: Sequence[str]
 ) -> pd.DataFrame:
     """Return the runs: case, arm, seed (a whole number), and the scores, NaN where a run has none."""
+    if not isinstance(frame, pd.DataFrame):
+        raise BadInput(f"wanted a pandas frame with a row per run, got {type(frame).__name__}")
     named = [arm, *([seed] if seed else [])]
     hint = "name columns by --arm-column, --seed-column, --score-columns, --case-columns"
     for name in (*named, *scores, *cases):
@@ -94,7 +97,8 @@ def _runs(
             raise unknown("column", name, map(str, frame.columns), hint=hint)
     if frame.empty:
         raise BadInput("wanted a row per run, got none")
-    if (frame[named].isna() | (frame[named] == "")).any(axis=None):
+    told = frame[[*dict.fromkeys((*named, *cases))]].astype(str).apply(lambda column: column.str.strip())
+    if (frame[named].isna() | (told[named] == "")).any(axis=None):
         raise BadInput(f"wanted {several(named)} of every run, got an empty one; leave out such rows")
     every = [*dict.fromkeys((*named, *scores, *cases))]
     if twice := [name for name in every if [*frame.columns].count(name) > 1]:
@@ -103,15 +107,16 @@ def _runs(
         raise BadInput(
             f"wanted scores by another name than {min(clash)!r}, which runs are told by; rename it"
         )
-    runs = pd.DataFrame({"arm": frame[arm].astype(str).str.strip(), "case": ""})
-    told = frame[[*cases]].astype(str)
+    runs = pd.DataFrame({"arm": told[arm], "case": ""})
     for name in cases:
         runs["case"] = (runs["case"] + " " + told[name]).str.strip()
-    if cases and (alike := told.groupby(runs["case"]).nunique().gt(1).any(axis=1)).any():
+    if cases and (alike := told[[*cases]].groupby(runs["case"]).nunique().gt(1).any(axis=1)).any():
         raise BadInput(
             f"wanted cases that read apart, got several that read {alike.idxmax()!r}; rename a value"
         )
-    runs["seed"] = np.arange(len(frame)) if seed is None else pd.factorize(frame[seed].astype(str))[0]
+    runs["seed"] = np.arange(len(frame))
+    if seed is not None:  # 0, 00 and 0.0 are one
+        runs["seed"] = pd.factorize(told[seed].str.replace(_WHOLE, r"\1\2", regex=True))[0]
     for score in scores:
         numbers = pd.to_numeric(frame[score], errors="coerce")
         wrong = numbers.isna() & ~frame[score].map(str).str.strip().str.lower().isin(_NO_SCORE)
@@ -185,7 +190,9 @@ def _why(claim: Claim) -> str:
         return "a run without a score"
     if claim.n < FIRST:
         return f"{claim.n} of {FIRST} {'pairs' if claim.values else 'runs'}"
-    return "" if claim.estimate else "the same difference on every seed"
+    if claim.estimate:
+        return ""
+    return "the same difference on every seed" if claim.values else "no spread"
 
 
 def gate(found: pd.DataFrame, arm: str) -> int:
@@ -207,12 +214,12 @@ def as_texts(found: pd.DataFrame) -> pd.DataFrame:
     sizes = found[["difference", "low", "high", "n"]].to_numpy()
     texts = found[["case", "metric", "arm", "control"]].set_axis(["case", "score", "arm", "against"], axis=1)
     texts["verdict"] = found["verdict"] + found["why"].map(lambda why: why and f" ({why})")
-    largest = np.nanmax(np.abs(sizes[:, :3]), initial=0)  # of smaller ones three digits are shown
-    digits = max(4, 2 - math.floor(math.log10(largest))) if largest else 4
+    largest = np.nanmax(np.abs(sizes[:, :3]), axis=1, initial=0)  # of smaller ones three digits are shown
+    digits = [max(4, 2 - math.floor(math.log10(most))) if most else 4 for most in largest]
     texts["difference [interval]"] = [
-        estimate(mean, low, high, n, digits, signed=True) for mean, low, high, n in sizes
+        estimate(*size, shown, signed=True) for size, shown in zip(sizes, digits, strict=True)
     ]
-    texts["differs by at most"] = [number(value, digits) for value in found["at_most"]]
+    texts["differs by at most"] = [*map(number, found["at_most"], digits)]
     return texts.drop(columns=[name for name in ("case", "score") if texts[name].nunique() == 1])
 
 
@@ -243,9 +250,9 @@ def noise(
 
     Returns:
         A row per case and score: arms, seeds (the fewest of an arm), comparisons (each arm with a control, of all
-        cases, which are judged together), sd (of one score, once its arm and seed are known where arms share seeds,
-        else its arm alone), finds (the difference that so many seeds find, from 6 on), seeds_needed (for the smallest
-        effect; missing: over 100).
+        cases, which are judged together), sd (of one score, once its arm and seed are known where arms share six seeds
+        or all that one has, else its arm alone), finds (the difference that so many seeds find, from 6 on),
+        seeds_needed (for the smallest effect; missing: over 100, or sd is).
 
     Raises:
         BadInput: As of `decide`.
@@ -259,10 +266,12 @@ def noise(
         for score in scores:
             values = of_case.pivot(index="seed", columns="arm", values=score).dropna(axis=1, how="all")
             seeds = min(values.count(), default=0)
-            sd = planning.spread(values, {}) or math.sqrt(values.var().mean())
+            shared = len(values.dropna()) >= min(seeds, FIRST)
+            sd = planning.spread(values, {}) if shared else None
+            sd = math.sqrt(values.var().mean()) if sd is None else sd
             difference, level = math.sqrt(2) * sd, PLANNED / comparisons
             finds = difference * _found_effect(seeds, level) if seeds >= FIRST else math.nan
-            wanted = smallest_effect if difference > 0 else None
+            wanted = None if math.isnan(difference) else smallest_effect
             needed = planning.seeds_for(wanted, difference, level) if wanted else None
             rows.append([case, score, len(values.columns), seeds, comparisons, sd, finds, needed])
     columns = ["case", "metric", "arms", "seeds", "comparisons", "sd", "finds", "seeds_needed"]

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import io
 import json
 import sys
-import warnings
 from collections.abc import Collection
 from typing import Any
 
@@ -39,10 +37,12 @@ def run_noise(file: str, **how: Any) -> None:
     found = noise(_read(file), **how)
     empty = {"case": not found["case"].any(), "seeds_needed": how["smallest_effect"] is None}
     shown = found.drop(columns=[column for column, without in empty.items() if without])
+    if "seeds_needed" in shown:
+        shown["seeds_needed"] = shown["seeds_needed"].astype(object).fillna("-")
     print(shown.to_string(index=False, na_rep="-"))
     print(
         "\nsd: of one score, over seeds; finds: the difference from a control that so many seeds find nine times in "
-        "ten (-: fewer than 6);\nseeds_needed: how many find --smallest-effect (-: more than 100)"
+        "ten (-: fewer than 6);\nseeds_needed: how many find --smallest-effect (-: more than 100, or sd is unknown)"
     )
 
 
@@ -52,24 +52,29 @@ def _sides(pair: str, arms: Collection[str]) -> tuple[str, str]:
     sides = [(":".join(names[:i]), ":".join(names[i:])) for i in range(1, len(names))]
     if not sides or not all(sides[0]):
         raise BadInput(f"wanted pairs as ARM:CONTROL, got {pair!r}")
-    return next((both for both in sides if {*both} <= {*arms}), sides[0])
+    known = [both for both in sides if {*both} <= {*arms}]
+    if known[1:]:
+        raise BadInput(
+            f"wanted pairs that read one way, {pair!r} is {known[0]} and {known[1]}; rename an arm"
+        )
+    return (known or sides)[0]
 
 
 def _read(file: str) -> pd.DataFrame:
     require_readable(file)
-    how: dict[str, Any] = {"keep_default_na": False, "skipinitialspace": True, "index_col": False}
     try:
-        text = sys.stdin.read() if file == "-" else ""
-
-        def source() -> Any:
-            return io.StringIO(text) if file == "-" else file
-
-        with warnings.catch_warnings():
-            # Of rows with more fields than the header.
-            warnings.simplefilter("error", pd.errors.ParserWarning)
-            names = pd.read_csv(source(), header=None, nrows=1, dtype=str, **how).iloc[0].str.strip()
-            return pd.read_csv(source(), **how).set_axis(names, axis=1)
-    except (OSError, ValueError, pd.errors.ParserWarning) as error:
+        # As text: 1.10 and 1.1 are two arms.
+        rows = pd.read_csv(
+            sys.stdin if file == "-" else file,
+            header=None,
+            dtype=str,
+            keep_default_na=False,
+            skipinitialspace=True,
+            index_col=False,
+        )
+        return rows[1:].set_axis(rows.iloc[0].str.strip(), axis=1).reset_index(drop=True)
+    except (OSError, ValueError) as error:
         raise BadInput(
-            f"wanted a CSV file with a row per run, got {file}, which cannot be read: {error}"
+            f"wanted a CSV file with a row per run, commas between columns and points in numbers, got {file}, which "
+            f"cannot be read: {error}"
         ) from error
