@@ -61,10 +61,14 @@ def read(file: DataFile) -> Piece:
             raise BadInput(
                 f"wanted {max(width, 2)} columns in line {row.number} of {file.name}, got {len(row.fields)}; {advice}"
             )
-    if all(" " in rows[0].fields[0].strip() for rows in sentences):
+    blanks = [" " in row.fields[0].strip() for row in itertools.chain.from_iterable(sentences)]
+    if 2 * sum(blanks) > len(blanks):
         raise BadInput(f"wanted a word on each line of {file.name}, got texts; {advice}")
     words = [[row for row in rows if not _NO_WORD.fullmatch(row.fields[0])] for rows in sentences]
-    counted = all([row.fields[0] for row in rows] == [*map(str, range(1, 1 + len(rows)))] for rows in words)
+    counted = any(
+        all([row.fields[0] for row in rows] == [*map(str, range(first, first + len(rows)))] for rows in words)
+        for first in (0, 1)
+    )
     if counted:
         sentences = [rows for rows in words if rows]
     by_column: dict[str, Any] = {

@@ -33,7 +33,8 @@ def read(file: DataFile) -> Piece:
     them.
 
     Raises:
-        BadInput: If neither works out, or the first line is no header of these columns.
+        BadInput: If neither works out, both do for other rows of a CSV file, or the first line is no header of these
+            columns.
     """
     text = file.text()
     header, own = text.lstrip("\n").partition("\n")[0], SEPARATORS[file.form]
@@ -43,12 +44,19 @@ def read(file: DataFile) -> Piece:
     rows, fault = _checked(file, separator, [(i, line.split(separator)) for i, line in numbered])
     if '"' in text:
         enclosed, fault_of_enclosed = _enclosed(file, separator, text)
+        works = fault_of_enclosed is None
         # A quote that is text may be closed by a later one, and swallow rows that are whole by themselves.
-        works = fault_of_enclosed is None and (fault is not None or len(enclosed) >= len(rows))
+        swallows = works and fault is None and len(enclosed) < len(rows)
         if separator == "\t":
-            enclosing = works and (fault is not None or _must_enclose(enclosed, text))
+            enclosing = works and (fault is not None or (not swallows and _must_enclose(enclosed, text)))
         else:
             enclosing = works or fault is not None
+            if swallows and not all(f'"{name}"' in header for name in enclosed[0][1]):
+                line = next(line for line, fields in enclosed if any("\n" in field for field in fields))
+                raise BadInput(
+                    f"wanted quotes in {file.name} that read one way, in line {line} they enclose a line break or are "
+                    "text; put the names of the header into quotes too if they enclose, or write it as JSON Lines"
+                )
         if enclosing:
             rows, fault = enclosed, fault_of_enclosed
         if separator == "\t" or not enclosing:

@@ -70,6 +70,7 @@ def read(sources: Mapping[str, Source]) -> Corpus:
         of_column = [piece for piece in pieces if name in piece.columns]
         where = listed(piece.file.name for piece in of_column)
         with hub.refusing(f"wanted text or numbers in column {name!r} of {where}, got others", "correct it"):
+            name.encode()  # of half a character no table is made
             _share_type(of_column, name)
     told = {piece.told for piece in pieces}
     notes: dict[str, list[str]] = {}

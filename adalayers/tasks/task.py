@@ -254,7 +254,7 @@ def _set_validation_aside(where: str, source: Split, kind: TaskKind, share: floa
     counts = [n] if strata is None else np.unique(strata, return_counts=True)[1]
     if source.groups is not None:
         train, validation = _whole_groups(where, source.groups, strata, share)
-    elif min(counts) < 2 or n_validation < len(counts):
+    elif min(counts) < 2 or min(n_validation, n - n_validation) < len(counts):
         raise BadInput(
             f"wanted {100 * share:g}% of train as validation, in equal shares of classes or of ranges of numbers, got "
             f"{n} examples in {where}, of the rarest of these {min(counts)}; bring a validation split or more examples"
@@ -282,6 +282,10 @@ def _whole_groups(
             f"wanted at least {needed} groups in train of {where}, and as many examples of its largest class, to set "
             f"{share:.0%} of it aside as validation, got {there} and {of_class}; bring a validation split, or "
             "name another --group-column"
+        )
+    if needed > 100:
+        raise BadInput(
+            f"wanted 1% to 99% of train as validation in whole groups, got {100 * share:.3g}%; choose a share"
         )
     part = Fraction(share).limit_denominator(min(100, there, of_class))
     ordered = StratifiedGroupKFold(part.denominator, shuffle=True, random_state=VALIDATION_SEED)

@@ -149,7 +149,7 @@ def test_words_want_a_row_each(tmp_path):
         (tmp_path / role).mkdir()
         lengths = torch.tensor([len(words) for words in split.inputs])
         lengths[0] += role == "test"
-        arrays = {"a": torch.randn(int(lengths.sum()), 4), "lengths": lengths}
+        arrays = {"a": torch.randn(int(lengths.sum()), 4), "lengths": lengths.to(torch.uint16)}
         save_file(arrays, tmp_path / role / "0.safetensors")
     (tmp_path / "meta.json").write_text(json.dumps({"model": "m", "states": ["a"], "final_norm": False}))
     refused("a row for each of the", prepare, DataRequest(f"states:{tmp_path}", "entities-demo"))

@@ -101,6 +101,7 @@ LONG = "a" * 200_000
         ("tsv", 'text\tlabel\n"a\tb"\tx\nc\ty\n', ["a\tb", "c"], "quotes enclose fields"),
         ("tsv", '"text"\t"label"\n"c"\t"x"\n', ["c"], "quotes enclose fields"),
         ("csv", 'text,label\n"a\n\nb",x\n', ["a\n\nb"], "fields that hold line breaks: 1"),
+        ("csv", '"text","label"\n"a, b\nc, d","x"\n', ["a, b\nc, d"], "fields that hold line breaks: 1"),
         ("csv", 'text,label\n"a,x\nb,y\n', ['"a', "b"], "quotes are text"),
         ("csv", "text;label\nYes, no;x\n", ["Yes, no"], "separated by ';'"),
         ("csv", "\ufefftext , label\na,x", ["a"], ""),
@@ -130,6 +131,7 @@ def test_delimited_files_as_they_are_written(tmp_path, ending, content, texts, n
         ("text,label\na,x\ntext,label\nb,y\n", "csv", "one header line in train.csv, line 3 is the same"),
         ("text,label,text\na,x,b\n", "csv", "each column once in train.csv, got 'text' twice"),
         ("text,label\na,x\nb, c,y\n", "csv", "2 fields in line 3 of train.csv, .* got 3; .* holds ','"),
+        ('label,text\na,b\nx,"Dear Sir\nBest, me"\n', "csv", "that read one way, in line 3"),
         ('text,label\n"a", he said,x\n"b" c,y\n', "csv", "to close it in train.csv, .* begins in line 3"),
         ("text,label\nb,x\ncaf\xe9,x\n".encode("latin-1"), "csv", "UTF-8 .* got byte 0xe9 in line 3"),
         ('{"text": "a"}\n{"text": \n', "jsonl", "JSON in line 2 of train.jsonl"),
@@ -137,8 +139,10 @@ def test_delimited_files_as_they_are_written(tmp_path, ending, content, texts, n
         ('{"train": [{"a": 1}], "test": [{"a": 1}]}', "json", "one object with 'train', 'test'; write"),
         ("{", "json", "wanted json in train.json, which cannot be read"),
         ('{"text": "cut: \\ud83d"}', "jsonl", "column 'text' of train.jsonl, got others .*surrogates"),
+        ('{"\\ud83d": "cut", "text": "a"}', "jsonl", "of train.jsonl, got others .*surrogates"),
         ("EU B\na O O\nb O O\n", "txt", "3 columns in line 1 of train.txt, got 2"),
         ("it was good\tpos\n\nit was bad\tneg\n", "txt", "a word on each line .* got texts; .* named .tsv"),
+        ("Great!\tpos\nit was good\tpos\nit was bad\tneg\n", "txt", "a word on each line .* got texts; "),
         ("\n\n", "bio", "sentences in train.bio, which has none"),
     ],
 )
@@ -200,6 +204,8 @@ def test_column_files_are_words_and_last_tags_unless_others_are_named(tmp_path):
 def test_words_and_tags_of_column_files_are_what_is_written(tmp_path):
     content = "# text = EU rejects\n1\tEU\tB-ORG\n2\trejects\tO\n\n1\tIt\tO\n"
     assert read(tmp_path / "counted", content, ending="conllu").columns == ("1", "2")
+    from_0 = content.replace("1\t", "0\t").replace("2\tr", "1\tr")
+    assert read(tmp_path / "from_0", from_0, ending="conll").columns == ("1", "2")
     assert read(tmp_path / "not", content.replace("2\tr", "3\tr"), ending="conll").columns == ("0", "2")
     universal = "\t".join(["1", "It", "it", "PRON", *"_____", "SpaceAfter=No"]) + "\n\n"
     assert read(tmp_path / "universal", universal * 2, ending="conllu").columns == ("1", "3")
