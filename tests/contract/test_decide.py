@@ -139,17 +139,14 @@ def test_a_table_is_read_as_it_is_written_or_refused(ran):
 
 
 def test_names_of_arms_are_texts_and_a_seed_is_one_however_it_is_written(ran):
-    rows = [
-        (arm, f"0{seed}" if blank else seed, mean + 0.01 * seed + 1e-4 * seed**2 * len(blank), blank)
-        for arm, mean, blank in (("1.9", 0.75, ""), ("1.10", 0.8, " "), ("1.1", 0.7, " "))
-        for seed in range(8)
-    ]
-    text = "arm,seed,score\n" + "".join(f"{arm},{seed}{blank},{score}\n" for arm, seed, score, blank in rows)
-    _, said, _ = ran(text, "decide", "--control", "1.9", "--format", "json")
+    frame = scores()[lambda rows: rows["arm"].isin(["base", "good", "bad"])].astype({"seed": str})
+    frame.loc[frame["arm"] != "base", "seed"] = "0" + frame["seed"] + " "
+    frame["arm"] = frame["arm"].map({"base": "1.9", "good": "1.10", "bad": "1.1"})
+    _, said, _ = ran(frame, "decide", "--control", "1.9", "--format", "json")
     found = [(row["arm"], row["verdict"], row["n"], row["paired"]) for row in json.loads(said)]
     assert found == [("1.10", "better", 8, True), ("1.1", "worse", 8, True)]
-    _, _, said = ran("arm,seed,score\na:b,1,2\na,1,2\nb:c,1,2\nc,1,2\n", "decide", "--pairs", "a:b:c")
-    assert "wanted pairs that read one way" in said
+    two_ways = ran("arm,seed,score\na:b,1,2\na,1,2\nb:c,1,2\nc,1,2\n", "decide", "--pairs", "a:b:c")
+    assert "wanted pairs that read one way" in two_ways[2]
 
 
 def test_noise_of_no_spread_and_of_arms_with_few_seeds_in_common(ran):
@@ -157,8 +154,8 @@ def test_noise_of_no_spread_and_of_arms_with_few_seeds_in_common(ran):
     moved = pd.concat([frame, frame.assign(arm="moved", score=frame["score"] + 0.25)])
     heads, row, *_ = map(str.split, ran(moved.round(3), "noise", "--smallest-effect", "0.01")[1].splitlines())
     assert dict(zip(heads, row, strict=True))["seeds_needed"] == "6"
-    apart = pd.concat([frame, frame.assign(arm="moved", seed=frame["seed"] + 6)])  # two in common
-    assert noise(apart)["sd"].item() == pytest.approx(frame["score"].std())
+    apart = frame.assign(arm="moved", seed=frame["seed"] + 6)  # two in common
+    assert noise(pd.concat([frame, apart]))["sd"].item() == pytest.approx(frame["score"].std())
     assert "<NA>" not in ran(frame[:1], "noise", "--smallest-effect", "0.01")[1]
 
 
