@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import replace
+from decimal import Decimal, InvalidOperation
 from statistics import fmean
 from typing import Any
 
@@ -29,7 +30,6 @@ from reports.words import estimate, number, several
 GATE = {BETTER: 0, WORSE: 3, SAME: 4, OPEN: 5}
 """Exit codes of what a gate comes to."""
 
-_WHOLE = r"^\+?(-?)0*(\d+)(?:\.0*)?$"
 _NO_SCORE = ("", "nan", "-nan", "na", "n/a", "none", "null", "<na>")
 
 
@@ -89,8 +89,8 @@ def _runs(
 ) -> pd.DataFrame:
     """Return the runs: case, arm, seed (a whole number), and the scores, NaN where a run has none."""
     if not isinstance(frame, pd.DataFrame):
-        raise BadInput(f"wanted a pandas frame with a row per run, got {type(frame).__name__}")
-    named = [arm, *([seed] if seed else [])]
+        raise BadInput(f"wanted a pandas frame with a row per run, got {type(frame)}; make one of it")
+    named = [arm, *([] if seed is None else [seed])]
     hint = "name columns by --arm-column, --seed-column, --score-columns, --case-columns"
     for name in (*named, *scores, *cases):
         if name not in frame.columns:
@@ -115,8 +115,8 @@ def _runs(
             f"wanted cases that read apart, got several that read {alike.idxmax()!r}; rename a value"
         )
     runs["seed"] = np.arange(len(frame))
-    if seed is not None:  # 0, 00 and 0.0 are one
-        runs["seed"] = pd.factorize(told[seed].str.replace(_WHOLE, r"\1\2", regex=True))[0]
+    if seed is not None:
+        runs["seed"] = pd.factorize(told[seed].map(_seed))[0]
     for score in scores:
         numbers = pd.to_numeric(frame[score], errors="coerce")
         wrong = numbers.isna() & ~frame[score].map(str).str.strip().str.lower().isin(_NO_SCORE)
@@ -130,6 +130,15 @@ def _runs(
             "the columns that tell them apart as cases, or leave out the seeds"
         )
     return runs
+
+
+def _seed(text: str) -> Decimal | str:
+    """Return a seed as a number where it is one: 0, 00 and 0.0 are the same."""
+    try:
+        number = Decimal(text)
+    except InvalidOperation:
+        return text
+    return number if number.is_finite() else text
 
 
 def _planned(arms: Sequence[str], control: str, pairs: Sequence[tuple[str, str]]) -> list[tuple[str, str]]:
@@ -250,9 +259,9 @@ def noise(
 
     Returns:
         A row per case and score: arms, seeds (the fewest of an arm), comparisons (each arm with a control, of all
-        cases, which are judged together), sd (of one score, once its arm and seed are known where arms share six seeds
-        or all that one has, else its arm alone), finds (the difference that so many seeds find, from 6 on),
-        seeds_needed (for the smallest effect; missing: over 100, or sd is).
+        cases, which are judged together), sd (of one score, once its arm and seed are known where arms share three
+        seeds, else its arm alone), finds (the difference that so many seeds find, from 6 on), seeds_needed (for the
+        smallest effect; missing: over 100, or sd is).
 
     Raises:
         BadInput: As of `decide`.
@@ -266,8 +275,7 @@ def noise(
         for score in scores:
             values = of_case.pivot(index="seed", columns="arm", values=score).dropna(axis=1, how="all")
             seeds = min(values.count(), default=0)
-            shared = len(values.dropna()) >= min(seeds, FIRST)
-            sd = planning.spread(values, {}) if shared else None
+            sd = planning.spread(values, {}, least=max(2, min(seeds, planning.MIN_SEEDS_OF_SPREAD)))
             sd = math.sqrt(values.var().mean()) if sd is None else sd
             difference, level = math.sqrt(2) * sd, PLANNED / comparisons
             finds = difference * _found_effect(seeds, level) if seeds >= FIRST else math.nan

@@ -127,10 +127,11 @@ def _shard(path: Path, names: Sequence[str], content: str) -> Shard:
             lengths = torch.ones(rows, dtype=torch.int64)
             if "lengths" in there:
                 lengths = file.get_tensor("lengths")
-            whole = not lengths.is_floating_point() and lengths.dtype != torch.bool
+            kind = lengths.dtype
+            whole = not (kind.is_floating_point or kind.is_complex or kind == torch.bool)
             lengths = lengths.to(torch.int64) if whole else lengths
             fits = whole and lengths.ndim == 1 and bool((lengths > 0).all()) and int(lengths.sum()) == rows
-            came = f"{[*lengths.shape]} of {lengths.dtype}, {lengths.sum().item():g} in all"
+            came = f"{[*lengths.shape]} of {kind}, {lengths.sum().item():g} in all"
             require(fits, f"lengths above 0, whole numbers, of {rows} rows in all", path, came)
             for name, of_state in slices.items():
                 dtype = of_state.get_dtype()

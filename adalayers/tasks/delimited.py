@@ -45,18 +45,20 @@ def read(file: DataFile) -> Piece:
     if '"' in text:
         enclosed, fault_of_enclosed = _enclosed(file, separator, text)
         works = fault_of_enclosed is None
+        quoted = works and _quoted(enclosed, text)
         # A quote that is text may be closed by a later one, and swallow rows that are whole by themselves.
-        swallows = works and fault is None and len(enclosed) < len(rows)
+        swallows = works and fault is None and len(enclosed) < len(rows) and not quoted
         if separator == "\t":
-            enclosing = works and (fault is not None or (not swallows and _must_enclose(enclosed, text)))
+            must = quoted or (works and not swallows and _must_enclose(enclosed, text))
+            enclosing = must or (works and fault is not None)
+        elif swallows:
+            line = next(line for line, fields in enclosed if any("\n" in field for field in fields))
+            raise BadInput(
+                f"wanted quotes in {file.name} that read one way, in line {line} they enclose a line break or are text"
+                "; if they enclose, put all names of the header into quotes, or write it as JSON Lines"
+            )
         else:
             enclosing = works or fault is not None
-            if swallows and not all(f'"{name}"' in header for name in enclosed[0][1]):
-                line = next(line for line, fields in enclosed if any("\n" in field for field in fields))
-                raise BadInput(
-                    f"wanted quotes in {file.name} that read one way, in line {line} they enclose a line break or are "
-                    "text; put the names of the header into quotes too if they enclose, or write it as JSON Lines"
-                )
         if enclosing:
             rows, fault = enclosed, fault_of_enclosed
         if separator == "\t" or not enclosing:
@@ -86,9 +88,15 @@ def _enclosed(file: DataFile, separator: str, text: str) -> Checked:
     return _checked(file, separator, [row for row in rows if row[1]])
 
 
+def _quoted(rows: list[Row], text: str) -> bool:
+    """Return whether all names of the header stand in quotes."""
+    header = "\n".join(text.split("\n")[: rows[1][0] - 1 if rows[1:] else None])
+    return all('"{}"'.format(name.replace('"', '""')) in header for name in rows[0][1])
+
+
 def _must_enclose(rows: list[Row], text: str) -> bool:
     held = (field for _, fields in rows for field in fields)
-    return all(f'"{name}"' in text for name in rows[0][1]) or any(
+    return any(
         "\t" in field or "\n" in field or ('"' in field and '"{}"'.format(field.replace('"', '""')) in text)
         for field in held
     )

@@ -257,7 +257,8 @@ def _set_validation_aside(where: str, source: Split, kind: TaskKind, share: floa
     elif min(counts) < 2 or min(n_validation, n - n_validation) < len(counts):
         raise BadInput(
             f"wanted {100 * share:g}% of train as validation, in equal shares of classes or of ranges of numbers, got "
-            f"{n} examples in {where}, of the rarest of these {min(counts)}; bring a validation split or more examples"
+            f"{n} examples in {where}, of the rarest of these {min(counts)}; bring a validation split, "
+            "another share or more examples"
         )
     elif strata is not None:
         train, validation = next(
@@ -275,6 +276,10 @@ def _whole_groups(
     """Return the rows of train and of about a share of whole groups, with about the same part of each stratum."""
     from sklearn.model_selection import StratifiedGroupKFold
 
+    if not 0 < Fraction(share).limit_denominator(100) < 1:
+        raise BadInput(
+            f"wanted 1% to 99% of train as validation in whole groups, got {100 * share:.4g}%; choose a share"
+        )
     needed, there = max(2, round(1 / min(share, 1 - share))), len(np.unique(groups))
     of_class = len(groups) if strata is None else int(np.bincount(strata).max())
     if min(there, of_class) < needed:
@@ -282,10 +287,6 @@ def _whole_groups(
             f"wanted at least {needed} groups in train of {where}, and as many examples of its largest class, to set "
             f"{share:.0%} of it aside as validation, got {there} and {of_class}; bring a validation split, or "
             "name another --group-column"
-        )
-    if needed > 100:
-        raise BadInput(
-            f"wanted 1% to 99% of train as validation in whole groups, got {100 * share:.3g}%; choose a share"
         )
     part = Fraction(share).limit_denominator(min(100, there, of_class))
     ordered = StratifiedGroupKFold(part.denominator, shuffle=True, random_state=VALIDATION_SEED)

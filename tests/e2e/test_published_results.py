@@ -21,7 +21,7 @@ from tests.helpers.pages import rebuild_claims
 COVERS = sorted(path.parent for path in RESULTS.glob("*/claims.json"))
 MOST = 14e6
 """Bytes of all that is kept."""
-PAGE = [RESULTS / "backbones" / "minilm-conll2003"]
+PAGE = [RESULTS / "methods" / "minilm-conll2003-frozen"]
 """Whose whole page is made again always."""
 CLAIMS = [RESULTS / "alpha_lambda" / "minilm-cola", RESULTS / "reproduce" / "minilm-imdb"]
 """Whose claims are made again always: of a factorial and of pairs; the others in the long form."""

@@ -101,7 +101,12 @@ LONG = "a" * 200_000
         ("tsv", 'text\tlabel\n"a\tb"\tx\nc\ty\n', ["a\tb", "c"], "quotes enclose fields"),
         ("tsv", '"text"\t"label"\n"c"\t"x"\n', ["c"], "quotes enclose fields"),
         ("csv", 'text,label\n"a\n\nb",x\n', ["a\n\nb"], "fields that hold line breaks: 1"),
-        ("csv", '"text","label"\n"a, b\nc, d","x"\n', ["a, b\nc, d"], "fields that hold line breaks: 1"),
+        (
+            "csv",
+            '"text","""n"\n"a, b\nc",1\n',
+            {"text": ["a, b\nc"], '"n': [1]},
+            "fields that hold line breaks: 1",
+        ),
         ("csv", 'text,label\n"a,x\nb,y\n', ['"a', "b"], "quotes are text"),
         ("csv", "text;label\nYes, no;x\n", ["Yes, no"], "separated by ';'"),
         ("csv", "\ufefftext , label\na,x", ["a"], ""),

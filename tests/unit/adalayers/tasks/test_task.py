@@ -656,7 +656,7 @@ def test_groups_stay_together_and_are_part_of_what_data_is(tmp_path):
     assert len(set(prints)) == 3
     for column, message in (("autor", "author"), ("one", "wanted at least 10 groups in train")):
         refuse(message, folder, **NAMED, group_column=column)
-    refuse("wanted 1% to 99% of train", folder, **NAMED, group_column="text", splits=["validation=0.8%"])
+    refuse("wanted 1% to 99% of train", folder, **NAMED, group_column="text", splits=["validation=0.4%"])
     refuse("wanted 99.9% of train as validation", folder, **NAMED, splits=["validation=99.9%"])
     rare = rows[:160].assign(label=[f"class {i % 20}" for i in range(160)], author=n[:160] // 4).astype(str)
     folder = save(tmp_path / "rare", train=rare.to_dict("list"))
