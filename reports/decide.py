@@ -226,7 +226,8 @@ def as_texts(found: pd.DataFrame) -> pd.DataFrame:
     largest = np.nanmax(np.abs(sizes[:, :3]), axis=1, initial=0)  # of smaller ones three digits are shown
     digits = [max(4, 2 - math.floor(math.log10(most))) if most else 4 for most in largest]
     texts["difference [interval]"] = [
-        estimate(*size, shown, signed=True) for size, shown in zip(sizes, digits, strict=True)
+        estimate(mean, low, high, n, shown, signed=True)
+        for (mean, low, high, n), shown in zip(sizes, digits, strict=True)
     ]
     texts["differs by at most"] = [*map(number, found["at_most"], digits)]
     return texts.drop(columns=[name for name in ("case", "score") if texts[name].nunique() == 1])
