@@ -276,7 +276,7 @@ def noise(
         for score in scores:
             values = of_case.pivot(index="seed", columns="arm", values=score).dropna(axis=1, how="all")
             seeds = min(values.count(), default=0)
-            sd = planning.spread(values, {}, least=max(2, min(seeds, planning.MIN_SEEDS_OF_SPREAD)))
+            sd = planning.spread(values, {})
             sd = math.sqrt(values.var().mean()) if sd is None else sd
             difference, level = math.sqrt(2) * sd, PLANNED / comparisons
             finds = difference * _found_effect(seeds, level) if seeds >= FIRST else math.nan

@@ -19,25 +19,26 @@ MOST_SEEDS = 100
 """Seeds beyond which nothing is planned."""
 
 MIN_SEEDS_OF_SPREAD = 3
-"""Seeds below which an arm is left out of the spread, where others have more."""
+"""Seeds below which an arm is left out of the spread, and below which there is none, where others have more."""
 
 
 def spread(
-    scores: Mapping[str, Mapping[int, float]] | pd.DataFrame, answers: PredictionHashes, least: int = 2
+    scores: Mapping[str, Mapping[int, float]] | pd.DataFrame, answers: PredictionHashes
 ) -> float | None:
     """Return the standard deviation of one score once its arm and its seed are known, pooled over arms.
 
-    None for fewer than two arms, or than `least` shared seeds. That of a comparison is this times the root of the sum
-    of its squared weights, if arms vary alike.
+    None for fewer than two arms or shared seeds, or than three where arms have more. That of a comparison is this times
+    the root of the sum of its squared weights, if arms vary alike.
 
     Of arms that give the same predictions on every shared seed, one counts: the others add nothing.
     """
     table = pd.DataFrame(scores).sort_index()  # seeds x arms
-    table = table.loc[:, table.count() >= min(MIN_SEEDS_OF_SPREAD, table.count().max())].dropna()
+    least = min(MIN_SEEDS_OF_SPREAD, table.count().max())
+    table = table.loc[:, table.count() >= least].dropna()
     seeds = [int(seed) for seed in table.index.to_numpy()]
     distinct = {tuple(answers.get((str(arm), seed), str(arm)) for seed in seeds): table[arm] for arm in table}
     grid = np.array([*distinct.values()])
-    if len(grid) < 2 or len(seeds) < least:
+    if min(grid.shape) < 2 or len(seeds) < least:
         return None
     rest = grid - grid.mean(axis=0) - grid.mean(axis=1, keepdims=True) + grid.mean()
     return math.sqrt(float((rest**2).sum()) / ((grid.shape[0] - 1) * (grid.shape[1] - 1)))
