@@ -10,7 +10,6 @@ from typing import Any, Literal
 import pandas as pd
 
 from adalayers.errors import BadInput
-from adalayers.results.files import CLAIMS
 from adalayers.results.frames import StudyResults
 from adalayers.results.rescoring import SPLITS
 from adalayers.storage.to_json import to_json
@@ -47,8 +46,7 @@ def export(study: StudyResults, form: Format) -> str:
     arms, claims = study.arms, study.claims
     if claims.empty:
         raise BadInput(
-            f"wanted comparisons in {study.folder.uri}/{CLAIMS}, got none; finish the study, then "
-            "`adalayers report` on its folder"
+            f"wanted comparisons of arms in {study.folder.uri}, its rows hold none yet; go on with the study"
         )
     if form == "csv":
         return f"{_csv(arms)}\n{_csv(claims)}"

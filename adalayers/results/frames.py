@@ -14,7 +14,7 @@ from adalayers.installed import own_module
 from adalayers.results import files
 from adalayers.results.study_file import StudyFile, read_study
 from adalayers.results.trial_row import read_trial_rows, require_scores
-from adalayers.storage.folder import Folder, damaged
+from adalayers.storage.folder import Folder
 
 _OF_TRIAL = ["trial_id", "stage", "arm", "seed"]
 _DEPTH = 3
@@ -37,7 +37,7 @@ class StudyResults:
             selection metric on that split `mean`, `low`, `high` (95% interval over seeds) and `n` (seeds); on
             validation `val_mean`, ...
         trials: `trials.csv`, a row per trial.
-        claims: `claims.json`, a row per planned comparison with its interval and verdict.
+        claims: A row per planned comparison with its interval and verdict, made of the rows as `claims.json` is.
         curves: A row per evaluation while a trial trained: `trial_id`, `stage`, `arm`, `seed`, and of `history.parquet`
             `epoch`, `step`, `lr`, `train/loss`, `val/*`.
         weights: A row per hidden state wherever mix weights were noted: `trial_id`, `stage`, `arm`, `seed`, `epoch`,
@@ -59,9 +59,7 @@ class StudyResults:
 
     @cached_property
     def arms(self) -> pd.DataFrame:
-        _ = self.trials  # a score that is no number is not left out of a mean without a word
-        loaded = own_module("reports.reading.load").load(self.folder)
-        table: pd.DataFrame = own_module("reports.tables.arms").arms(loaded.trials, loaded.study.request)
+        table: pd.DataFrame = self._evidence.arms.copy()
         for name in table.filter(regex="^config/").columns.intersection(self.trials.columns):
             table[name] = _as_type(table[name], self.trials[name].dtype)
         return table.drop(columns=["aliases", "mix"])
@@ -73,7 +71,14 @@ class StudyResults:
 
     @cached_property
     def claims(self) -> pd.DataFrame:
-        return _claims(self.folder)
+        return _claims([*self._evidence.claims, *self._evidence.omnibus])
+
+    @cached_property
+    def _evidence(self) -> Any:
+        """What its pages are made of: `reports.evidence.evidence.Evidence`."""
+        _ = self.trials  # a score that is no number is not left out of a mean without a word
+        loaded = own_module("reports.reading.load").load(self.folder)
+        return own_module("reports.evidence.evidence").Evidence(loaded)
 
     @cached_property
     def curves(self) -> pd.DataFrame:
@@ -129,7 +134,7 @@ class AllResults:
         studies: `StudyResults` by name, "alpha_lambda/minilm-cola".
         arms, trials, claims, curves, weights, predictions: Those of all studies, with the columns `study` and
             `case` (the name of its folder).
-        across: A row per comparison between the cases of a study, with the column `study`: `claims.json` of covers.
+        across: A row per comparison between the cases of a study that has a cover, with the column `study`.
     """
 
     def __init__(self, folders: list[Folder]):
@@ -145,8 +150,14 @@ class AllResults:
 
     @cached_property
     def across(self) -> pd.DataFrame:
+        module, found = own_module("reports.evidence.across"), []
         covers = {study.folder.parent().address: study.study.study for study in self.studies.values()}
-        return _joined([(name, _claims(Folder(address))) for address, name in covers.items()], ["study"])
+        for address, name in covers.items():
+            cases = [study for study in self.studies.values() if study.folder.parent().address == address]
+            if Folder(address).exists(files.CLAIMS):
+                result = module.across([module.Case(case.folder.name, case._evidence) for case in cases])
+                found.append((name, _claims(result.claims)))
+        return _joined(found, ["study"])
 
     arms, trials, claims = (_of_all(name) for name in ("arms", "trials", "claims"))
     curves, weights, predictions = (_of_all(name) for name in ("curves", "weights", "predictions"))
@@ -193,15 +204,10 @@ def _below(directory: Folder, depth: int) -> list[Folder]:
     return [study for folder in below for study in _below(folder, depth - 1)]
 
 
-def _claims(folder: Folder) -> pd.DataFrame:
-    """Return `claims.json` as rows. Raises `BadInput` for a file that is damaged."""
-    try:
-        claims = folder.read_json(files.CLAIMS) if folder.exists(files.CLAIMS) else []
-        table = pd.DataFrame(claims, columns=None if claims else ["arm", "control", "verdict", *_NUMBERS])
-        return table.astype(_NUMBERS)  # also where all are null
-    except (ValueError, TypeError, KeyError, OSError) as error:
-        lost, advice = "the comparisons cannot be shown", "rebuild it with adalayers report"
-        raise damaged(folder, files.CLAIMS, error, lost=lost, advice=advice) from error
+def _claims(claims: Sequence[Any]) -> pd.DataFrame:
+    rows = [claim.as_json() for claim in claims]
+    table = pd.DataFrame(rows, columns=None if rows else ["arm", "control", "verdict", *_NUMBERS])
+    return table.astype(_NUMBERS)  # also where all are null
 
 
 def _as_type(levels: pd.Series, dtype: Any) -> pd.Series:
