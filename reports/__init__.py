@@ -17,7 +17,7 @@ prints its help pays for no pandas and no matplotlib.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable
+from collections.abc import Collection
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -61,14 +61,14 @@ def write_report(folder: Folder | str | Path) -> str:
     return f"{write.build(folder).loaded.folder.uri}/{write.REPORT}"
 
 
-def write_cover(study_root: Folder | str | Path, folders: Iterable[Folder | str | Path]) -> str:
-    """Write `<study_root>/report.md` and its figure over several results folders; returns its path (or URI).
+def write_cover(study_root: Folder | str | Path) -> str:
+    """Write `<study_root>/report.md` and its figure over the results folders in it; returns its path (or URI).
 
     One that cannot be read is named on the page.
     """
     from reports import write
 
-    return write.write_cover(study_root, folders)
+    return write.write_cover(study_root)
 
 
 def undecided_arms(folder: Folder | str | Path, running: Collection[str] | None = None) -> frozenset[str]:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import argparse
 import sys
+from collections import Counter
 from collections.abc import Sequence
 
 from adalayers.console.command_line import BAD_INPUT, DONE, Parser, run_command
@@ -46,18 +47,18 @@ def rebuild(folder: str) -> bool:
     studies = find_studies(Folder(folder))
     check()
     built = []
-    above: dict[str, list[Folder]] = {}
     for study in studies:
-        if not ASIDE.search(study.name):
-            above.setdefault(study.parent().address, []).append(study)
         try:
             built.append(build(study))
             print(plain(f"{study.uri}/{REPORT}"))
         except BadInput as error:
             print(plain(error), file=sys.stderr)
-    for parent, below in above.items():
-        if len(below) > 1 or Folder(parent).exists(REPORT):
-            print(plain(write_cover(parent, below, built)))
+    above = Counter(study.parent().address for study in studies if not ASIDE.search(study.name))
+    for parent, named in above.items():
+        kinds = {one.loaded.study.study for one in built if one.loaded.folder.parent().address == parent}
+        # Studies of several kinds have nothing that one page could say.
+        if len(kinds) < 2 and (named > 1 or Folder(parent).exists(REPORT)):
+            print(plain(write_cover(parent, built)))
     return len(built) == len(studies)
 
 

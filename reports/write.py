@@ -13,7 +13,7 @@ from matplotlib.figure import Figure
 from PIL import Image
 
 from adalayers.errors import BadInput
-from adalayers.results.files import ASIDE, CLAIMS, REPORT
+from adalayers.results.files import ASIDE, CLAIMS, REPORT, STUDY
 from adalayers.storage.folder import Folder
 from reports import plots as style
 from reports.evidence.across import Case, across
@@ -53,15 +53,14 @@ def build(folder: Folder | str | Path) -> Evidence:
     return evidence
 
 
-def write_cover(
-    study_root: Folder | str | Path, folders: Iterable[Folder | str | Path], built: Iterable[Evidence] = ()
-) -> str:
+def write_cover(study_root: Folder | str | Path, built: Iterable[Evidence] = ()) -> str:
     """Write `<study_root>/report.md`, its figure and the claims across cases; returns the page's path (or URI).
 
-    The folders lie in it. A folder that cannot be read is named on the page. What is in `built` is not computed again.
+    It is over all studies that lie in the folder, but for those that `--fresh` has set aside. One that cannot be read
+    is named on the page. What is in `built` is not computed again.
     """
     root = _folder(study_root)
-    cases, problems = _cases(folders, built)
+    cases, problems = _cases(cases_in(root), built)
     title = cases[0].request.title or cases[0].study.study if cases else root.name
     result = across(cases)
     page = cover(title, cases, result, problems)
@@ -72,13 +71,17 @@ def write_cover(
     return f"{root.uri}/{REPORT}"
 
 
-def _cases(folders: Iterable[Folder | str | Path], built: Iterable[Evidence]) -> tuple[list[Case], list[str]]:
+def cases_in(root: Folder) -> list[Folder]:
+    """Return the studies that lie in a folder, but for those that `--fresh` has set aside."""
+    folders = (root.child(name) for name in root.names() if not ASIDE.search(name))
+    return [folder for folder in folders if folder.exists(STUDY)]
+
+
+def _cases(folders: Iterable[Folder], built: Iterable[Evidence]) -> tuple[list[Case], list[str]]:
     """Return what a cover shows, and why folders are not on it."""
     by_uri = {evidence.loaded.folder.uri: evidence for evidence in built}
     cases, problems = [], []
-    for directory in map(_folder, folders):
-        if ASIDE.search(directory.name):
-            continue
+    for directory in folders:
         try:
             evidence = by_uri.get(directory.uri) or Evidence(load(directory))
             cases.append(Case(directory.name, evidence))

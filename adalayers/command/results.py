@@ -23,7 +23,9 @@ def list_results(folder: str) -> None:
     except BadInput:
         show(f"no study in or below {root.uri}; adalayers study lists those that can be run")
         return
-    names = [study.uri.removeprefix(root.uri).strip("/") or study.name for study in folders]
+    names = [
+        study.name if study.uri == root.uri else study.uri.removeprefix(f"{root.uri}/") for study in folders
+    ]
     rows = [("study", "state", "arms", "trials", "time left"), *map(_row, names, folders)]
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
     for row in rows:

@@ -19,7 +19,7 @@ from adalayers.data.prepare import Prepared
 from adalayers.data.trial_data import TrialData
 from adalayers.features.features import Mode
 from adalayers.installed import own_module
-from adalayers.results.files import REPORT, STUDY
+from adalayers.results.files import REPORT
 from adalayers.results.measures import write_shared
 from adalayers.storage.folder import Folder
 from adalayers.study import Study
@@ -68,8 +68,7 @@ def run(study: Study, flags: Flags, cases: list[Case]) -> int:
     root = Folder(flags.output).child(study.name)
     interrupted = any(ran.state == "interrupted" for ran in running)
     if len(cases) > 1 or (root.exists(REPORT) and not interrupted):
-        below = [root.child(name) for name in root.names()]
-        show(reports.write_cover(root, [folder for folder in below if folder.exists(STUDY)]))
+        show(reports.write_cover(root))
     if interrupted:
         return INTERRUPTED
     if why := why_most_failed([row for ran in running for row in ran.record.rows.values()]):

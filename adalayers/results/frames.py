@@ -14,7 +14,7 @@ from adalayers.installed import own_module
 from adalayers.results import files
 from adalayers.results.study_file import StudyFile, read_study
 from adalayers.results.trial_row import read_trial_rows, require_scores
-from adalayers.storage.folder import Folder
+from adalayers.storage.folder import Folder, damaged
 
 _OF_TRIAL = ["trial_id", "stage", "arm", "seed"]
 _DEPTH = 3
@@ -33,8 +33,8 @@ class StudyResults:
         folder: Its folder.
         study: `study.json` as typed records: the request, the environment, the runs.
         report: The path (or URI) of its page.
-        arms: A row per arm, as the page has them: `arm`, `role`, `fusion`, `config/<factor>`, `split`, and of the
-            selection metric on that split `mean`, `low`, `high` (95% interval over seeds) and `n` (seeds); on
+        arms: A row per arm, as the page has them: `arm`, `role`, `fusion`, `config/<factor>`, `metric` (the selection
+            metric), `split`, and of that score `mean`, `low`, `high` (95% interval over seeds) and `n` (seeds); on
             validation `val_mean`, ...
         trials: `trials.csv`, a row per trial.
         claims: A row per planned comparison with its interval and verdict, made of the rows as `claims.json` is.
@@ -62,6 +62,7 @@ class StudyResults:
         table: pd.DataFrame = self._evidence.arms.copy()
         for name in table.filter(regex="^config/").columns.intersection(self.trials.columns):
             table[name] = _as_type(table[name], self.trials[name].dtype)
+        table.insert(table.columns.get_loc("split"), "metric", self.study.request.metric)
         return table.drop(columns=["aliases", "mix"])
 
     @cached_property
@@ -90,7 +91,7 @@ class StudyResults:
     def weights(self) -> pd.DataFrame:
         weights = [name for name in map(str, self._history) if "/weight_" in name]
         rows = self._history.melt([*_OF_TRIAL, "epoch", "step"], weights, "state", "weight")
-        rows["state"] = rows["state"].str.partition("/weight_")[2]
+        rows["state"] = rows["state"].str.replace(".*/weight_", "", regex=True)
         return rows.dropna(subset=["weight"]).reset_index(drop=True)
 
     @cached_property
@@ -105,7 +106,11 @@ class StudyResults:
         """Return a file of rows by trial, each with whose it is; without the file, these columns and no row."""
         if not self.folder.exists(name):
             return pd.DataFrame(columns=[*_OF_TRIAL, *columns])
-        rows = files.read_rows(self.folder, name)
+        rows, why = files.rows_or_why(self.folder, name)
+        if why:
+            raise damaged(
+                self.folder, name, why, lost="its rows cannot be shown", advice="restore it from a copy"
+            )
         whose = rows[["trial_id"]].merge(self.trials[_OF_TRIAL], on="trial_id", how="left")
         return pd.concat([whose, rows.drop(columns=["trial_id"])], axis=1)
 
@@ -185,7 +190,7 @@ def results(folder: Folder | str | Path) -> StudyResults | AllResults:
 
 def find_studies(root: Folder) -> list[Folder]:
     """Return the results folders at or below `root`, in the order of their paths. Raises `BadInput` without one."""
-    folders = _below(root, _DEPTH)
+    folders = [*{study.uri: study for study in _below(root, _DEPTH)}.values()]  # of two links to one, one
     if not folders:
         raise BadInput(
             f"wanted a results folder, found no {files.STUDY} in or below {root.uri}; name a folder that a study "

@@ -100,9 +100,9 @@ class Claim(Comparison):
 
     @property
     def within(self) -> float | None:
-        """What a page says that the size of the difference does not exceed: no less than its printed intervals do."""
-        ends = (self.at_most, self.low, self.high, self.examples_low, self.examples_high)
-        return None if self.at_most is None else max(abs(end) for end in ends if end is not None)
+        """What a page says that the size of the difference does not exceed: where its printed intervals end."""
+        ends = (self.low, self.high, self.examples_low, self.examples_high)
+        return max((abs(end) for end in ends if end is not None), default=None)
 
     @property
     def decided(self) -> bool:
@@ -315,7 +315,7 @@ def _found(seen: AnyClaim, decision: Decision) -> AnyClaim:
         claim,
         low=low,
         high=high,
-        at_most=abs(claim.estimate.difference) + claim.estimate.half(claim.same_level),
+        at_most=min(abs(claim.estimate.difference) + claim.estimate.half(claim.same_level), _reach(claim)),
         p_value=claim.estimate.p_value,
         p_adjusted=decision.different.adjusted,
     )
@@ -333,9 +333,13 @@ def _interval(claim: Claim, variance: float = 0.0) -> tuple[float, float]:
     low, high = difference - half, difference + half
     if same:
         low, high = min(0.0, low), max(0.0, high)
+    return float(max(low, -_reach(claim))), float(min(high, _reach(claim)))
+
+
+def _reach(claim: Claim) -> float:
+    """Return how large a difference can be."""
     least, most = bounds(claim.metric) or (-np.inf, np.inf)
-    reach = (most - least) * sum(map(abs, claim.weights.values())) / 2
-    return float(max(low, -reach)), float(min(high, reach))
+    return float((most - least) * sum(map(abs, claim.weights.values())) / 2)
 
 
 def with_examples(claims: Iterable[Claim], variances: Mapping[Key, float]) -> list[Claim]:

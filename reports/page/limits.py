@@ -117,7 +117,7 @@ def too_coarse(evidence: Evidence) -> dict[tuple[object, ...], float]:
     halves = {
         claim.key: resolution(variances[claim.key], claim.level)
         for claim in evidence.planned
-        if not claim.decided and claim.level and claim.key in variances
+        if not (claim.decided or claim.withheld) and claim.level and claim.key in variances
     }
     return {
         key: half for key, half in halves.items() if half > (evidence.request.smallest_effect or math.inf)

@@ -10,7 +10,7 @@ from adalayers.comparisons import TUNED
 from adalayers.results.study_file import splits_in_words
 from reports import names
 from reports.evidence.evidence import Evidence
-from reports.reading.frames import numbers, records
+from reports.reading.frames import numbers, records, searched
 from reports.tables import arms as tables
 
 SHARED = ("lr", "batch_size", "k", "epochs", "patience")
@@ -93,15 +93,15 @@ def _shared(evidence: Evidence) -> dict[str, Any]:
 
 def _search(evidence: Evidence) -> Mapping[str, Any] | None:
     """Return the study's search: trials by status, its best on validation, and that of the confirmed best arm."""
-    request, rows = evidence.request, evidence.search
-    if rows.empty:
+    request, rows, tried = evidence.request, evidence.search, searched(evidence.trials)
+    if tried.empty:
         return None
     done = rows.loc[rows["status"] == "completed", "score"].dropna()
     best = next((arm for arm in evidence.request.arms if arm.role == "best"), None)
     row = evidence.row_of(best.name) if best else None
     return {
         "how": [name for name in (request.search, request.scheduler) if name],
-        "statuses": rows["status"].value_counts().to_dict(),
+        "statuses": tried["status"].value_counts().to_dict(),
         "best": float(done.max()) if len(done) and evidence.searches < 2 else None,
         "confirmed": float(row["val_mean"]) if row and row["val_n"] else None,
     }

@@ -87,6 +87,7 @@ def _load(folder: Folder) -> Loaded:
     study = _with_arms_of(trials, study)
     request, dataset = study.request, study.environment.dataset
     withheld = contradictions(trials, predictions, dataset)
+    withheld |= _without_seed(trials)
     withheld |= _twice(trials[~trials["trial_id"].isin(withheld)])
     problems += oddities(trials[~trials["trial_id"].isin(withheld)], request)
     believed = predictions[~predictions["trial_id"].isin(withheld)]
@@ -122,6 +123,16 @@ def oddities(trials: pd.DataFrame, request: RequestRecord) -> list[str]:
     if request.control not in {arm.name for arm in request.arms}:
         sentences.append(f"The control `{request.control}` is not among the arms; no arm can be compared.")
     return sentences
+
+
+def _without_seed(trials: pd.DataFrame) -> dict[str, str]:
+    """Return the confirmed trials whose seed is no whole number, each with why."""
+    ended = trials[(trials["stage"] == "confirm") & trials["status"].isin(["completed", "diverged"])]
+    return {
+        str(trial_id): "it has no seed" if pd.isna(seed) else f"its seed is {seed:g}, no whole number"
+        for trial_id, seed in zip(ended["trial_id"], ended["seed"], strict=True)
+        if pd.isna(seed) or seed % 1
+    }
 
 
 def _twice(trials: pd.DataFrame) -> dict[str, str]:

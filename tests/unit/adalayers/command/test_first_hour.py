@@ -1,6 +1,7 @@
 """What a new user calls first: a study from Python, the list of results."""
 
 import re
+import shutil
 
 import pytest
 
@@ -76,6 +77,12 @@ def test_studies_are_listed_with_their_state_and_the_time_left(capsys, tmp_path)
     assert any(line.split() == [NAME, "finished", "16", "96"] for line in said), said
     assert str(tmp_path) in listed(tmp_path)
     assert f"results/{NAME} " in listed(RESULTS.parent)
+    (tmp_path / "of").mkdir()
+    (tmp_path / "of" / "link").symlink_to(shutil.copytree(STUDY, tmp_path / "often" / NAME))
+    assert f"{tmp_path}/often/{NAME} " in listed(tmp_path / "of"), (
+        "of's own name is not cut off another folder's"
+    )
+    shutil.rmtree(tmp_path / "often")
     folder, study = Folder(tmp_path / NAME), Folder(STUDY).read_json("study.json")
     study["runs"]["state"] = "running"
     study["request"]["rates"] = [1e-3, 3e-3]  # of the two trials of each arm at them none is there yet

@@ -50,6 +50,7 @@ def test_frames_are_the_files_with_whose_rows_they_are_and_arms_those_of_the_pag
     assert len(results.predictions) == len(made.predictions)
     arm = results.arms.set_index("arm").loc["uniform"]
     scores = results.trials.query("arm == 'uniform' and status == 'completed'")["test/matthews"]
+    assert (arm["metric"], arm["split"]) == ("matthews", "test")
     assert (arm["mean"], arm["n"]) == (pytest.approx(scores.mean()), 9)
     assert arm["low"] < arm["mean"] < arm["high"]
     assert re.search(r"minilm-cola: 15 arms.* \d+ better", repr(results))
@@ -140,6 +141,16 @@ def test_a_score_that_is_no_number_is_named(column, copy):
     for read in (lambda results: results.trials, lambda results: results.arms):
         said = rf"{column} of trial {trials['trial_id'].iloc[-1]} is '=1\+1', no number"
         refused(said, read, adalayers.results(copy))
+
+
+def test_a_file_of_rows_that_is_missing_has_none_and_one_that_is_damaged_is_named(copy):
+    history = copy / "history.parquet"
+    history.write_bytes(history.read_bytes()[:-99])
+    refused(r"could not read history\.parquet in .*restore it", lambda: adalayers.results(copy).weights)
+    history.unlink()
+    weights = adalayers.results(copy).weights
+    assert [*weights] == ["trial_id", "stage", "arm", "seed", "epoch", "step", "state", "weight"]
+    assert weights.empty
 
 
 def test_no_cell_of_text_is_a_formula_for_a_spreadsheet(copy):

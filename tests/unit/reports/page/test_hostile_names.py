@@ -57,7 +57,7 @@ def test_no_text_of_data_or_files_is_markup(tmp_path, tokens):
     made = hostile(with_published(with_single_layers(made)) if tokens else made)
     evidence = Evidence(load(made.write(tmp_path / f"odd{HOSTILE.replace('/', '')}")))
     with without_figures():
-        write_cover(tmp_path, [*tmp_path.iterdir()])
+        write_cover(tmp_path)
     for text in (page(evidence), details(evidence), (tmp_path / "report.md").read_text()):
         assert not re.search(r"[\x00-\x09\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]", text)
         shown = re.sub(r"(?ms)^```.*?^```$", "", text)

@@ -13,7 +13,7 @@ from adalayers.results.interim_analyses import EXTENSIONS
 from adalayers.results.study_file import Run
 from reports.evidence import planning
 from reports.page.finding import finding
-from reports.page.limits import RULES, limits
+from reports.page.limits import RULES, limits, too_coarse
 from reports.page.next_run import next_run
 from reports.page.setup import setup
 from reports.render import environment
@@ -162,3 +162,5 @@ def test_where_nothing_is_planned_or_believed_nothing_comes_next(tmp_path):
     withheld = evidence_of(one, tmp_path)
     assert len(withheld.loaded.withheld) == 2
     assert next_run(withheld).kind == "none"
+    withheld.__dict__["example_variances"] = {claim.key: 1.0 for claim in withheld.planned}
+    assert too_coarse(withheld) == {}, "what is not believed needs no more examples"

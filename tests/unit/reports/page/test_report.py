@@ -197,6 +197,19 @@ def test_what_is_wrong_with_one_study_does_not_keep_others_from_their_reports(tm
     cover = (root / "report.md").read_text()
     assert "(<minilm-cola/report.md>)" in cover
     assert cover.count("could not read") == 2
+    assert main([str(root / "minilm-cola")]) == 0
+    assert (root / "report.md").read_text() == cover, "of all cases, though one was named"
+
+
+def test_trials_of_a_search_that_failed_or_diverged_are_counted_on_its_page(tmp_path):
+    made = MadeUp(search=9, stopped=2)
+    done = [row for row in made.trials if (row["stage"], row["status"]) == ("search", "completed")]
+    for row, status in zip(done, ("failed", "diverged", "failed"), strict=False):
+        row["status"] = status
+    assert re.search(
+        r"\d+ trials completed, 2 stopped early, 1 diverged, 2 failed; its best",
+        page(evidence_of(made, tmp_path)),
+    )
 
 
 # Pages word for word; `python -m tests.helpers.golden` writes them again
