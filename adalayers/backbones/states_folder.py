@@ -70,6 +70,7 @@ def read(folder: Path) -> StatesFolder:
     text = (folder / META).read_bytes()
     meta, digest = _meta(folder / META, text), hashlib.sha256(text)
     shards: dict[str, list[Shard]] = {role: [] for role in ROLES}
+    contents: dict[str, set[str]] = {role: set() for role in ROLES}
     for role in ROLES:
         paths = sorted((folder / role).glob("*.safetensors"))
         for path, after in itertools.pairwise(paths):  # else states could go to other rows' labels
@@ -79,6 +80,9 @@ def read(folder: Path) -> StatesFolder:
         for path in paths:
             require(path.is_file(), "a safetensors file", path, "a folder" if path.is_dir() else "none")
             content = file_sha256(path)
+            twice = [f"{one} has it too" for one in ROLES if one != role and content in contents[one]]
+            require(not twice, "other states than those of another split", path, ", ".join(twice))
+            contents[role].add(content)
             shards[role].append(_shard(path, tuple(meta["states"]), content))
             digest.update(f"{role}/{path.name}\0{content}\n".encode())
     require(shards["train"], "safetensors files", folder / "train", "none")
@@ -105,6 +109,8 @@ def _meta(path: Path, text: bytes) -> dict[str, Any]:
     names = meta["states"]
     fits = all(isinstance(name, str) for name in names)
     fits = fits and len(names) > meta["embeddings"] and len({*names} - {"lengths"}) == len(names)
+    # Sorted as texts layer_10 comes before layer_2: every layer would get another's number.
+    fits = fits and not (names == sorted(names) != sorted(names, key=numbered))
     require(fits, "the names of the states, lowest first, each once,", path, names)
     return meta
 

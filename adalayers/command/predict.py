@@ -96,10 +96,10 @@ def _tasks(
     tasks: dict[str, FusionModel] = {}
     for folder, model in zip(folders, models, strict=True):
         base = model.about.get("backbone", {})
-        if base.get("fingerprint") != source.fingerprint:
+        if (base.get("fingerprint"), base.get("dtype", source.dtype)) != (source.fingerprint, source.dtype):
             raise BadInput(
                 f"wanted tasks of one base model, {folders[0]} has {source.id!r}, {folder} has {base.get('id')!r} or "
-                "another revision of it; ask them one after the other"
+                "another revision or dtype of it; ask them one after the other"
             )
         study = study_of(model.about)
         name = study.dataset.name if study else Path(folder).resolve().name
@@ -128,12 +128,15 @@ def _whole(stream: BinaryIO) -> Iterator[bytes]:
 
 def _texts(stream: Iterable[bytes]) -> Iterator[tuple[int, str]]:
     """Yield the lines that hold a word, each with its number from 1."""
-    empty = 0
+    empty = odd = 0
     for number, line in enumerate(stream, start=1):
         text = line.decode("utf-8", errors="replace").strip("\ufeff\r\n")
+        odd += "\ufffd" in text
         if text.strip():
             yield number, text
         else:
             empty += 1
     if empty:
         logger.warning(f"lines without a word, left out: {empty}")
+    if odd:
+        logger.warning(f"lines that are no UTF-8, of which letters are lost: {odd}; convert them")

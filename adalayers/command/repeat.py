@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import math
+from pathlib import Path
 
 import torch
 
@@ -94,7 +95,12 @@ def data_request(
         dataset = data.path or data.name
     if backbone is None and base.id.startswith(STATES):
         backbone = f"{STATES}{base.path}"
-    if backbone is None and data_dir is None and base.path and "/" not in base.id:
+    if (
+        backbone is None
+        and base.path
+        and "/" not in base.id
+        and (data_dir is None or Path(base.path).is_dir())
+    ):
         backbone = f"{'random:' if base.id.startswith('random:') else ''}{base.path}"
     return dataclasses.replace(
         study.request.data,

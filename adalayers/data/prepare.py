@@ -137,6 +137,7 @@ class Prepared:
             source=self.source,
             layer_parameters=self.backbone_parameters[1],
             pairs=isinstance(task.splits["train"].inputs[0], tuple),
+            max_length=self.request.max_length,
         )
 
     @functools.cached_property

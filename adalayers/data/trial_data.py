@@ -194,6 +194,7 @@ class TrialData:
         source: Where the base model is, for methods that run it themselves.
         layer_parameters: Of one layer of the base model, where known: what costs are computed from.
         pairs: Whether an example is two texts.
+        max_length: Most tokens of a text; None where nothing says.
     """
 
     shape: Shape
@@ -206,6 +207,7 @@ class TrialData:
     layer_parameters: int = 0
     _: KW_ONLY
     pairs: bool = False
+    max_length: int | None = None
 
     def view(self, train_examples: int | None, draw: int) -> TrialData:
         """Return the data with `train_examples` of train, drawn uniformly without replacement, in train's order.

@@ -18,6 +18,7 @@ from torch.nn import functional
 
 from adalayers.deploy.hooks import find_stream
 from adalayers.deploy.predictions import Prediction, prediction_of
+from adalayers.deploy.task import TrainedTask
 from adalayers.deploy.tokenized import tokenized_inputs
 from adalayers.errors import BadInput, unknown
 from adalayers.fusion.fusion import Term
@@ -33,7 +34,7 @@ _MOVES = ("reorder_cache", "batch_select_indices", "batch_repeat_interleave")
 """What a cache's sequences change places by."""
 
 
-def attach(base: Any, /, **tasks: FusionModel) -> Attached:
+def attach(base: Any, /, **tasks: FusionModel | TrainedTask) -> Attached:
     """Run trained tasks on the passes that a base model runs anyway.
 
         with adalayers.attach(base, entities=adalayers.load(folder)) as attached:
@@ -50,7 +51,8 @@ def attach(base: Any, /, **tasks: FusionModel) -> Attached:
     Raises:
         BadInput: The base model is not the one of the tasks, or a task changed its own.
     """
-    return Attached(base, tasks)
+    parts = {name: task.model if isinstance(task, TrainedTask) else task for name, task in tasks.items()}
+    return Attached(base, parts)
 
 
 class Attached:
@@ -78,7 +80,7 @@ class Attached:
             module, entered = find_stream(base, task.shape, streams[name])  # of each task, for it checks
         # What the decoder of an encoder reads is its own: no text of the tokeniser's.
         self._reads_texts = streams[name] == task.shape.streams[0].name
-        self._tasks = tasks
+        self._base, self._tasks = base, tasks
         self._devices = {name: next(task.parameters()).device for name, task in tasks.items()}
         # Of each hidden state what it adds to the sums of tasks; and what tasks read that are no sums.
         self._terms: dict[State, dict[str, Term]] = {}
@@ -132,6 +134,11 @@ class Attached:
         Raises:
             BadInput: The inputs are not those of the last pass, or do not say where tokens stand.
         """
+        for name, part in {"the base model": self._base, **self._tasks}.items():
+            if part.training:
+                raise BadInput(
+                    f"wanted {name} in eval mode, in training mode dropout changes answers; call its eval()"
+                )
         tokenized, outputs = tokenized_inputs(texts, inputs), self.outputs()
         for name, given in outputs.items():
             if len(given) != len(texts) or (given.dim() == 3 and given.shape[1] != len(tokenized[0].ids)):

@@ -57,9 +57,9 @@ class Predictor:
                     f"wanted tasks that read one text, {name!r} reads pairs of texts; leave it out"
                 )
         self.device = device or torch.device("cpu")
-        self.tasks = {name: task.to(self.device) for name, task in tasks.items()}
-        studies = [study for task in tasks.values() if (study := study_of(task.about))]
-        scored = min((study.max_length for study in studies if study.max_length), default=MOST_TOKENS)
+        self.tasks = {name: task.to(self.device).eval() for name, task in tasks.items()}
+        lengths = [_max_length(task) for task in tasks.values()]
+        scored = min((length for length in lengths if length), default=MOST_TOKENS)
         self.max_length = min(source.max_length, max_length or scored)
         self.apart = apart
         self.cut = 0
@@ -109,3 +109,9 @@ class Predictor:
         for name, task in self.tasks.items():
             outputs = task.forward_batch(read)
             yield name, outputs.split(lengths) if task.shape.per_token else outputs
+
+
+def _max_length(task: FusionModel) -> int | None:
+    """Return to how many tokens texts were cut for a task; None where nothing says."""
+    study = study_of(task.about)
+    return (study.max_length if study else None) or task.about.get("max_length")

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import functools
 import re
+import unicodedata
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -15,7 +17,10 @@ from adalayers.errors import BadInput
 Span = tuple[int, int]
 """Start and end (exclusive) in a text, in characters."""
 
-_WORD = re.compile(r"['’]s\b|\w+(?:(?!['’]s\b)[^\w\s]\w+)*|[^\w\s]")
+_MARKS = "".join(mark for mark in map(chr, range(0x300, 0x20000)) if unicodedata.category(mark)[0] == "M")
+"""Accents and vowel signs that stand behind their letter, and are no letters of `\\w`."""
+_INNER = rf"\w[\w{_MARKS}]*"
+_WORD = re.compile(rf"['’]s\b|{_INNER}(?:(?!['’]s\b)[^\w\s]{_INNER})*|[^\w\s][{_MARKS}]*")
 _BETWEEN_SPACES = re.compile(r"\S+")
 
 
@@ -92,7 +97,7 @@ def tokenized_inputs(texts: Sequence[str], inputs: Any) -> list[TokenizedText]:
         inputs: What it returned.
 
     Raises:
-        BadInput: It is of other texts, or of a slow tokeniser, or a text has no token.
+        BadInput: It is of other texts, of words or pairs, or of a slow tokeniser, or a text has no token.
     """
     read = getattr(inputs, "encodings", None)
     if not read or len(read) != len(texts) or isinstance(texts, str):
@@ -100,6 +105,14 @@ def tokenized_inputs(texts: Sequence[str], inputs: Any) -> list[TokenizedText]:
         raise BadInput(
             f"wanted what a fast tokeniser returned for {len(texts)} texts in a list, got {came}; give it as it was"
         )
+    for text, each in zip(texts, read, strict=True):
+        if not isinstance(text, str) or not all(
+            map(functools.partial(_stands, text), each.tokens, each.offsets)
+        ):
+            raise BadInput(
+                f"wanted what a tokeniser returned for whole texts, its tokens are not those of {text!r}; give it "
+                "each text as one string (no words, no pairs), and here the same ones in the same order"
+            )
     spans = [word_spans(text) for text in texts]
     return [
         _tokenized(text, own, each, _overlapping(each, own))
@@ -114,6 +127,13 @@ def _tokenized(
     if not encoding.ids:
         raise BadInput(f"wanted at least one token of every text, {text!r} gives none; leave it out")
     return TokenizedText(np.array(encoding.ids), words, *tokens, bool(encoding.overflowing))
+
+
+def _stands(text: str, token: str, span: Span) -> bool:
+    """Return whether a token can be what stands there; of plain letters alone one can say, and where it is as long."""
+    token, there = token.strip("▁Ġ#").lower(), text[slice(*span)].strip().lower()
+    plain = (token + there).isascii() and token.isalnum() and len(token) == span[1] - span[0]
+    return token == there or not plain
 
 
 def _overlapping(encoding: Any, words: Sequence[Span]) -> tuple[np.ndarray, np.ndarray]:

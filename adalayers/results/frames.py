@@ -62,7 +62,7 @@ class StudyResults:
         table: pd.DataFrame = self._evidence.arms.copy()
         for name in table.filter(regex="^config/").columns.intersection(self.trials.columns):
             table[name] = _as_type(table[name], self.trials[name].dtype)
-        table.insert(table.columns.get_loc("split"), "metric", self.study.request.metric)
+        table.insert(table.columns.tolist().index("split"), "metric", self.study.request.metric)
         return table.drop(columns=["aliases", "mix"])
 
     @cached_property

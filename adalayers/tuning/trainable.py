@@ -205,6 +205,7 @@ def _write_outcome(work: Folder, outcome: Outcome, data: TrialData, trial_id: st
         "backbone": dataclasses.asdict(data.provenance.backbone),
         "dataset": dataclasses.asdict(data.provenance.dataset),
         **({"pairs": True} if data.pairs else {}),
+        **({"max_length": data.max_length} if data.max_length else {}),
     }
     save(outcome.model, work.child(BEST), about=about)
     if len(outcome.predictions):

@@ -117,7 +117,9 @@ def test_history_predictions_and_best_model_are_those_of_the_trials(study):
         assert score == pytest.approx(trials.loc[trial_id, f"{split}/f1_macro"])
     done = study.trials.query("status == 'completed'")
     best = done.sort_values(["val/f1_macro", "trial_id"], ascending=[False, True]).iloc[0]
-    assert json.loads((study.folder / "best/config.json").read_text())["trial_id"] == best["trial_id"]
+    about = json.loads((study.folder / "best/config.json").read_text())
+    assert about["trial_id"] == best["trial_id"]
+    assert about["max_length"] == study.document["request"]["data"]["max_length"]
     assert adalayers.load(study.folder / "best").n_parameters() == best["parameters"]
 
 

@@ -41,6 +41,7 @@ def made_task(folder: Path, backbone: str, dataset: str, config: TrialConfig | N
     outcome = train(config, data, seed=1, test=True)
     about = {"trial_id": "t1", "kind": data.kind.name, "labels": list(data.label_names)}
     about |= {name: asdict(getattr(data.provenance, name)) for name in ("backbone", "dataset")}
+    about |= {"max_length": data.max_length}
     results = Folder(folder)
     save(outcome.model, results.child(BEST), about=about)
     trial = {"stage": "confirm", "arm": "alpha=1", "search": "", "status": "completed", "error": ""}

@@ -87,6 +87,7 @@ def test_states_without_embeddings_and_of_a_decoder(copy):
         ({"model": 3}, "model"),
         ({"final_norm": None}, "final_norm"),
         ({"states": []}, "lowest first"),
+        ({"states": ["layer_1", "layer_10", "layer_2"]}, "lowest first"),
         ({"states": [1, 2]}, "lowest first"),
         ("[" * 10**5, "meta.json"),
         ({"states": ["embeddings", "other"]}, "other"),
@@ -132,6 +133,9 @@ def test_rows_and_folders_that_are_missing_are_named(copy, world, tmp_path):
     (copy / "train" / "x.safetensors").mkdir()
     refused("a folder", read, copy)
     (copy / "train" / "x.safetensors").rmdir()
+    shutil.copy(sorted((copy / "train").iterdir())[0], copy / "validation" / "x.safetensors")
+    refused("train has it too", read, copy)
+    (copy / "validation" / "x.safetensors").unlink()
     sorted((copy / "train").iterdir())[0].unlink()
     request = DataRequest(f"states:{copy}", str(world["dataset"]))
     assert "got 70" in refused("120 examples", prepare, request)

@@ -80,7 +80,7 @@ def test_others_are_not_the_same(repeated, column, value, told):
     assert told in said
 
 
-def test_without_names_the_data_are_those_of_the_study():
+def test_without_names_the_data_are_those_of_the_study(tmp_path):
     """A folder of one's own, which the hub may have by that name, and a dataset of the hub at no revision."""
     for base, named in (
         ({"id": "roberta-large", "path": "/models/roberta-large"}, "/models/roberta-large"),
@@ -93,6 +93,11 @@ def test_without_names_the_data_are_those_of_the_study():
         assert (asked.backbone, asked.dataset) == (named, "someone/tomatoes")
     copied = data_request(records.StudyFile(environment=environment), None, None, "/copies")
     assert copied.backbone == "org/base@abc"
+    mine = records.EnvironmentRecord(
+        backbone=records.BackboneRecord(id="mine", path=str(tmp_path)), dataset=data
+    )
+    asked = data_request(records.StudyFile(environment=mine), None, None, "/copies")  # as ADALAYERS_DATA says
+    assert asked.backbone == str(tmp_path)
 
 
 def test_what_cannot_be_repeated_is_bad_input(repeated, tmp_path):

@@ -290,12 +290,13 @@ def tokenizer(request, backbone):
 
 def test_answers_are_those_that_predict_gives(made, backbone, tokenizer):
     tasks = {name: adalayers.load(task.best) for name, task in made.items()}
+    shared = {name: adalayers.TrainedTask(task) for name, task in tasks.items()}
     texts = ["Anna read a book in London.", "the dog slept"]
     expected = Predictor(tasks, resolve(backbone)).predict(texts)
     base = transformers.AutoModel.from_pretrained(backbone).eval()
     inputs = tokenizer(texts, padding=True, return_tensors="pt")
     positions = (inputs["attention_mask"].cumsum(dim=1) - 1).clamp(min=0)
-    with torch.no_grad(), adalayers.attach(base, **tasks) as attached:
+    with torch.no_grad(), adalayers.attach(base, **shared) as attached:
         base(**inputs, position_ids=positions)
         answers = attached.answers(texts, inputs)
         for i, of_text in enumerate(expected):
@@ -307,6 +308,12 @@ def test_answers_are_those_that_predict_gives(made, backbone, tokenizer):
             assert [(e.label, e.text, e.start) for e in given] == [(e.label, e.text, e.start) for e in wanted]
         for wrong in ((texts[0], inputs), (texts * 2, inputs), (texts, dict(inputs))):
             refused("fast tokeniser", attached.answers, *wrong)
+        words = tokenizer([text.split() for text in texts], is_split_into_words=True, padding=True)
+        for wrong in ((texts, words), (texts[::-1], inputs), ([(text, "") for text in texts], inputs)):
+            refused("its tokens are not those of", attached.answers, *wrong)
+        base.train()
+        refused("wanted the base model in eval mode", attached.answers, texts, inputs)
+        base.eval()
         for other in (texts[:1], ["Anna slept.", "the dog"], texts[::-1]):
             read = tokenizer(other, padding=True, return_tensors="pt")
             refused("texts of the last pass", attached.answers, other, read)

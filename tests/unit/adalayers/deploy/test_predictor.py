@@ -140,7 +140,11 @@ def test_what_the_command_cannot_do_is_bad_input(made, predict, tmp_path, monkey
     ):
         assert message in predict(*argv, code=2).err, argv
     ran = predict(made["word"].best, "--text", "a caf\udce9 sleeps and walks", "--max-length", "5")
-    assert "1 texts were cut to 5 tokens" in ran.err  # and a stray byte is read
+    assert "1 texts were cut to 5 tokens" in ran.err
+    assert "lines that are no UTF-8, of which letters are lost: 1" in ran.err, "and a stray byte is read"
+    other = shutil.copytree(made["word"].best, tmp_path / "bfloat16")
+    damaged(lambda config, _: config["backbone"].update(dtype="bfloat16"))(other)
+    assert "or dtype of it" in predict(made["word"].best, other, "--text", "a", code=2).err
 
 
 def test_texts_are_as_long_as_they_were_in_the_study(made, backbone):
@@ -148,6 +152,9 @@ def test_texts_are_as_long_as_they_were_in_the_study(made, backbone):
     assert task.about["study"]["max_length"] == 256
     task.about["study"]["max_length"] = 7
     assert Predictor({"word": task}, resolve(backbone)).max_length == 7
+    del task.about["study"]  # a copy of best/ alone
+    assert Predictor({"word": task.train()}, resolve(backbone)).max_length == task.about["max_length"] == 256
+    assert not task.training
 
 
 def test_a_word_that_was_cut_has_no_class_and_a_task_of_pairs_is_not_asked_about_single_texts(made, backbone):

@@ -20,6 +20,10 @@ def test_words_are_what_space_and_punctuation_part():
         ("It cost $3.5, i.e. well-known.", "It cost $ 3.5 , i.e . well-known ."),
         ('"Na\u00efve"  --\tso...', '" Na\u00efve " - - so . . .'),
         ("   ", ""),
+        (
+            "Rio\u0301 \u0926\u093f\u0932\u094d\u0932\u0940, ok \u2764\ufe0f!",
+            "Rio\u0301 \u0926\u093f\u0932\u094d\u0932\u0940 , ok \u2764\ufe0f !",
+        ),
     ):
         assert [text[a:b] for a, b in word_spans(text)] == words.split()
     assert [TEXT[a:b] for a, b in word_spans(TEXT, apart=True)] == TEXT.split()
