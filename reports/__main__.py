@@ -55,9 +55,7 @@ def rebuild(folder: str) -> bool:
             print(plain(error), file=sys.stderr)
     above = Counter(study.parent().address for study in studies if not ASIDE.search(study.name))
     for parent, named in above.items():
-        kinds = {one.loaded.study.study for one in built if one.loaded.folder.parent().address == parent}
-        # Studies of several kinds have nothing that one page could say.
-        if len(kinds) < 2 and (named > 1 or Folder(parent).exists(REPORT)):
+        if named > 1 or Folder(parent).exists(REPORT):
             print(plain(write_cover(parent, built)))
     return len(built) == len(studies)
 

@@ -80,10 +80,14 @@ def cases_in(root: Folder) -> list[Folder]:
 def _cases(folders: Iterable[Folder], built: Iterable[Evidence]) -> tuple[list[Case], list[str]]:
     """Return what a cover shows, and why folders are not on it."""
     by_uri = {evidence.loaded.folder.uri: evidence for evidence in built}
-    cases, problems = [], []
+    cases: list[Case] = []
+    problems = []
     for directory in folders:
         try:
             evidence = by_uri.get(directory.uri) or Evidence(load(directory))
+            kind = evidence.loaded.study.study
+            if cases and kind != cases[0].study.study:
+                raise BadInput(f"{directory.name} is a study of another kind, {kind}")
             cases.append(Case(directory.name, evidence))
         except BadInput as error:
             problems.append(str(error).splitlines()[0])

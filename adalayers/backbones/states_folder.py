@@ -70,7 +70,7 @@ def read(folder: Path) -> StatesFolder:
     text = (folder / META).read_bytes()
     meta, digest = _meta(folder / META, text), hashlib.sha256(text)
     shards: dict[str, list[Shard]] = {role: [] for role in ROLES}
-    contents: dict[str, set[str]] = {role: set() for role in ROLES}
+    seen: dict[str, str] = {}
     for role in ROLES:
         paths = sorted((folder / role).glob("*.safetensors"))
         for path, after in itertools.pairwise(paths):  # else states could go to other rows' labels
@@ -80,10 +80,9 @@ def read(folder: Path) -> StatesFolder:
         for path in paths:
             require(path.is_file(), "a safetensors file", path, "a folder" if path.is_dir() else "none")
             content = file_sha256(path)
-            twice = [f"{one} has it too" for one in ROLES if one != role and content in contents[one]]
-            require(not twice, "other states than those of another split", path, ", ".join(twice))
-            contents[role].add(content)
             shards[role].append(_shard(path, tuple(meta["states"]), content))
+            own = seen.setdefault(content, role) if shards[role][-1].rows else role
+            require(own == role, "other states than those of another split", path, f"what {own} has too")
             digest.update(f"{role}/{path.name}\0{content}\n".encode())
     require(shards["train"], "safetensors files", folder / "train", "none")
     first = shards["train"][0]

@@ -95,12 +95,9 @@ def data_request(
         dataset = data.path or data.name
     if backbone is None and base.id.startswith(STATES):
         backbone = f"{STATES}{base.path}"
-    if (
-        backbone is None
-        and base.path
-        and "/" not in base.id
-        and (data_dir is None or Path(base.path).is_dir())
-    ):
+    name = base.id.removeprefix("random:")
+    copied = data_dir is not None and (Path(data_dir) / name).is_dir()
+    if backbone is None and base.path and "/" not in name and not copied:
         backbone = f"{'random:' if base.id.startswith('random:') else ''}{base.path}"
     return dataclasses.replace(
         study.request.data,

@@ -23,9 +23,8 @@ def list_results(folder: str) -> None:
     except BadInput:
         show(f"no study in or below {root.uri}; adalayers study lists those that can be run")
         return
-    names = [
-        study.name if study.uri == root.uri else study.uri.removeprefix(f"{root.uri}/") for study in folders
-    ]
+    below = f"{root.uri}/"
+    names = [one.name if one.uri == root.uri else one.uri.removeprefix(below) for one in folders]
     rows = [("study", "state", "arms", "trials", "time left"), *map(_row, names, folders)]
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
     for row in rows:

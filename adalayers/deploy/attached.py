@@ -132,13 +132,14 @@ class Attached:
             Of each text, in order: a label with its probability, words' tags with their entities, or a number.
 
         Raises:
-            BadInput: The inputs are not those of the last pass, or do not say where tokens stand.
+            BadInput: The inputs are not those of the last pass, or do not say where tokens stand; the pass was one in
+                training mode, or a task is in it.
         """
-        for name, part in {"the base model": self._base, **self._tasks}.items():
-            if part.training:
-                raise BadInput(
-                    f"wanted {name} in eval mode, in training mode dropout changes answers; call its eval()"
-                )
+        noisy = [name for name, task in self._tasks.items() if task.training]
+        for name in ["the base model", *noisy] if self._dropping else noisy:
+            raise BadInput(
+                f"wanted {name} in eval mode, in training mode dropout changes answers; call its eval()"
+            )
         tokenized, outputs = tokenized_inputs(texts, inputs), self.outputs()
         for name, given in outputs.items():
             if len(given) != len(texts) or (given.dim() == 3 and given.shape[1] != len(tokenized[0].ids)):
@@ -201,6 +202,7 @@ class Attached:
         self._pass_states: dict[str | State, Tensor] = {}
         self._states_seen: set[State] | None = None
         self._mask: Any = None
+        self._dropping = False
         self._ids: list[Any] = []
         self._unavailable_because: str | None = why
 
@@ -216,6 +218,7 @@ class Attached:
         if not cached:
             self._forget(_NOT_ENDED)
         self._unavailable_because, self._states_seen = _NOT_ENDED, set()
+        self._dropping = self._base.training
         self._mask = arguments.get("attention_mask")
         self._ids.append(arguments.get("input_ids"))
 

@@ -58,8 +58,7 @@ class Predictor:
                 )
         self.device = device or torch.device("cpu")
         self.tasks = {name: task.to(self.device).eval() for name, task in tasks.items()}
-        lengths = [_max_length(task) for task in tasks.values()]
-        scored = min((length for length in lengths if length), default=MOST_TOKENS)
+        scored = min(filter(None, map(_max_length, tasks.values())), default=MOST_TOKENS)
         self.max_length = min(source.max_length, max_length or scored)
         self.apart = apart
         self.cut = 0

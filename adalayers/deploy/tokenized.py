@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import functools
 import re
 import unicodedata
 from collections.abc import Sequence
@@ -86,7 +85,7 @@ def tokenize_texts(tokenizer: Any, texts: Sequence[str], max_length: int) -> lis
     Raises:
         BadInput: A text has no token.
     """
-    return tokenized_inputs(texts, tokenizer(list(texts), truncation=True, max_length=max_length))
+    return _read_whole(texts, tokenizer(list(texts), truncation=True, max_length=max_length).encodings)
 
 
 def tokenized_inputs(texts: Sequence[str], inputs: Any) -> list[TokenizedText]:
@@ -107,12 +106,16 @@ def tokenized_inputs(texts: Sequence[str], inputs: Any) -> list[TokenizedText]:
         )
     for text, each in zip(texts, read, strict=True):
         if not isinstance(text, str) or not all(
-            map(functools.partial(_stands, text), each.tokens, each.offsets)
+            _stands(text, *token) for token in zip(each.tokens, each.offsets, strict=True)
         ):
             raise BadInput(
                 f"wanted what a tokeniser returned for whole texts, its tokens are not those of {text!r}; give it "
                 "each text as one string (no words, no pairs), and here the same ones in the same order"
             )
+    return _read_whole(texts, read)
+
+
+def _read_whole(texts: Sequence[str], read: Sequence[Any]) -> list[TokenizedText]:
     spans = [word_spans(text) for text in texts]
     return [
         _tokenized(text, own, each, _overlapping(each, own))
@@ -132,8 +135,7 @@ def _tokenized(
 def _stands(text: str, token: str, span: Span) -> bool:
     """Return whether a token can be what stands there; of plain letters alone one can say, and where it is as long."""
     token, there = token.strip("▁Ġ#").lower(), text[slice(*span)].strip().lower()
-    plain = (token + there).isascii() and token.isalnum() and len(token) == span[1] - span[0]
-    return token == there or not plain
+    return token == there or not ((token + there).isascii() and token.isalnum() and len(token) == len(there))
 
 
 def _overlapping(encoding: Any, words: Sequence[Span]) -> tuple[np.ndarray, np.ndarray]:

@@ -142,6 +142,8 @@ def _check_about(about: Mapping[str, Any], shape: Shape) -> None:
     """Raise `ValueError` where what parts were trained on cannot be read, or does not fit their shape."""
     if "backbone" in about:
         from_json(BackboneId, about["backbone"], "backbone")
+    if (length := from_json(int | None, about.get("max_length"), "max_length")) is not None and length < 3:
+        raise ValueError(f"max_length is {length}")
     name, labels = about.get("kind"), from_json(tuple[str, ...], about.get("labels", []), "labels")
     if len(set(labels)) < len(labels):
         raise ValueError("labels holds one twice")

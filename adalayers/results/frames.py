@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from functools import cached_property
 from pathlib import Path
@@ -78,8 +79,8 @@ class StudyResults:
     def _evidence(self) -> Any:
         """What its pages are made of: `reports.evidence.evidence.Evidence`."""
         _ = self.trials  # a score that is no number is not left out of a mean without a word
-        loaded = own_module("reports.reading.load").load(self.folder)
-        return own_module("reports.evidence.evidence").Evidence(loaded)
+        evidence, reading = own_module("reports.evidence.evidence"), own_module("reports.reading.load")
+        return evidence.Evidence(reading.load(self.folder))
 
     @cached_property
     def curves(self) -> pd.DataFrame:
@@ -115,8 +116,9 @@ class StudyResults:
         return pd.concat([whose, rows.drop(columns=["trial_id"])], axis=1)
 
     def __repr__(self) -> str:
-        verdicts = self.claims["verdict"].value_counts()
-        summary = ", ".join(f"{n} {verdict}" for verdict, n in verdicts.items()) or "none"
+        judged = [*self._evidence.over_seeds, *self._evidence.omnibus]
+        verdicts = Counter(claim.verdict for claim in judged if claim.verdict)
+        summary = ", ".join(f"{n} {verdict}" for verdict, n in verdicts.most_common()) or "none"
         counted = f"{len(self.arms)} arms, {len(self.trials)} trials; comparisons: {summary}"
         return f"<{self.study.study}/{self.folder.name}: {counted}>"
 
@@ -156,12 +158,13 @@ class AllResults:
     @cached_property
     def across(self) -> pd.DataFrame:
         module, found = own_module("reports.evidence.across"), []
-        covers = {study.folder.parent().address: study.study.study for study in self.studies.values()}
-        for address, name in covers.items():
-            cases = [study for study in self.studies.values() if study.folder.parent().address == address]
+        covers: dict[str, list[StudyResults]] = {}
+        for study in self.studies.values():
+            covers.setdefault(study.folder.parent().address, []).append(study)
+        for address, cases in covers.items():
             if Folder(address).exists(files.CLAIMS):
                 result = module.across([module.Case(case.folder.name, case._evidence) for case in cases])
-                found.append((name, _claims(result.claims)))
+                found.append((cases[0].study.study, _claims(result.claims)))
         return _joined(found, ["study"])
 
     arms, trials, claims = (_of_all(name) for name in ("arms", "trials", "claims"))

@@ -134,7 +134,7 @@ def test_rows_and_folders_that_are_missing_are_named(copy, world, tmp_path):
     refused("a folder", read, copy)
     (copy / "train" / "x.safetensors").rmdir()
     shutil.copy(sorted((copy / "train").iterdir())[0], copy / "validation" / "x.safetensors")
-    refused("train has it too", read, copy)
+    refused("got what train has too", read, copy)
     (copy / "validation" / "x.safetensors").unlink()
     sorted((copy / "train").iterdir())[0].unlink()
     request = DataRequest(f"states:{copy}", str(world["dataset"]))

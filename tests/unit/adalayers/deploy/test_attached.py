@@ -311,9 +311,9 @@ def test_answers_are_those_that_predict_gives(made, backbone, tokenizer):
         words = tokenizer([text.split() for text in texts], is_split_into_words=True, padding=True)
         for wrong in ((texts, words), (texts[::-1], inputs), ([(text, "") for text in texts], inputs)):
             refused("its tokens are not those of", attached.answers, *wrong)
-        base.train()
+        base.train()(**inputs, position_ids=positions)
         refused("wanted the base model in eval mode", attached.answers, texts, inputs)
-        base.eval()
+        base.eval()(**inputs, position_ids=positions)
         for other in (texts[:1], ["Anna slept.", "the dog"], texts[::-1]):
             read = tokenizer(other, padding=True, return_tensors="pt")
             refused("texts of the last pass", attached.answers, other, read)

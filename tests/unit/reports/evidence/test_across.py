@@ -144,6 +144,10 @@ def test_the_cover_writes_claims_in_the_order_in_which_cases_began_and_none_of_o
     assert kinds == {("across", what) for what in (MEAN, DIFFERENCE, SCORE)}
     assert {*written[0][0]} == {*FIELDS, "case", "reference", "cases", "what"}
     assert written[1] == []
+    made.study["study"] = "ablation"
+    made.write(random)
+    write_cover(tmp_path)
+    assert "random-cola is a study of another kind, ablation" in (tmp_path / "report.md").read_text()
     assert "20260501" not in (tmp_path / "report.md").read_text()
 
 
