@@ -60,7 +60,7 @@ def write_cover(study_root: Folder | str | Path, built: Iterable[Evidence] = ())
     is named on the page. What is in `built` is not computed again.
     """
     root = _folder(study_root)
-    cases, problems = _cases(cases_in(root), built)
+    cases, problems = _cases(root, built)
     title = cases[0].request.title or cases[0].study.study if cases else root.name
     result = across(cases)
     page = cover(title, cases, result, problems)
@@ -71,18 +71,14 @@ def write_cover(study_root: Folder | str | Path, built: Iterable[Evidence] = ())
     return f"{root.uri}/{REPORT}"
 
 
-def cases_in(root: Folder) -> list[Folder]:
-    """Return the studies that lie in a folder, but for those that `--fresh` has set aside."""
-    folders = (root.child(name) for name in root.names() if not ASIDE.search(name))
-    return [folder for folder in folders if folder.exists(STUDY)]
-
-
-def _cases(folders: Iterable[Folder], built: Iterable[Evidence]) -> tuple[list[Case], list[str]]:
+def _cases(root: Folder, built: Iterable[Evidence]) -> tuple[list[Case], list[str]]:
     """Return what a cover shows, and why folders are not on it."""
     by_uri = {evidence.loaded.folder.uri: evidence for evidence in built}
     cases: list[Case] = []
     problems = []
-    for directory in folders:
+    for directory in map(root.child, root.names()):
+        if ASIDE.search(directory.name) or not directory.exists(STUDY):
+            continue
         try:
             evidence = by_uri.get(directory.uri) or Evidence(load(directory))
             kind = evidence.loaded.study.study

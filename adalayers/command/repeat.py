@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import dataclasses
 import math
-from pathlib import Path
 
 import torch
 
+from adalayers.backbones.sources import RANDOM
 from adalayers.backbones.states_folder import STATES
 from adalayers.console.progress import show
 from adalayers.data.prepare import prepare
@@ -18,6 +18,7 @@ from adalayers.request import DataRequest
 from adalayers.results.files import TRIALS, study_folder
 from adalayers.results.study_file import StudyFile, read_study
 from adalayers.results.trial_row import read_trial_rows
+from adalayers.storage.hub import local_copy
 from adalayers.tasks.catalog import known_as
 from adalayers.training.trainer import train
 
@@ -95,10 +96,9 @@ def data_request(
         dataset = data.path or data.name
     if backbone is None and base.id.startswith(STATES):
         backbone = f"{STATES}{base.path}"
-    name = base.id.removeprefix("random:")
-    copied = data_dir is not None and (Path(data_dir) / name).is_dir()
-    if backbone is None and base.path and "/" not in name and not copied:
-        backbone = f"{'random:' if base.id.startswith('random:') else ''}{base.path}"
+    name = base.id.removeprefix(RANDOM)
+    if backbone is None and base.path and "/" not in name and local_copy([name], data_dir) is None:
+        backbone = f"{base.id.removesuffix(name)}{base.path}"
     return dataclasses.replace(
         study.request.data,
         backbone=backbone or (f"{base.id}@{base.revision}" if base.revision else base.id),

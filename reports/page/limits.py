@@ -95,9 +95,14 @@ def late(evidence: Evidence) -> Rows | None:
     }
 
 
+def _undecided(evidence: Evidence) -> list[Claim]:
+    """Return the planned comparisons that are open though all their rows are believed."""
+    return [claim for claim in evidence.planned if not (claim.decided or claim.withheld)]
+
+
 def power(evidence: Evidence) -> Rows | None:
     """Seeds are few for what is open."""
-    undecided = [claim for claim in evidence.planned if not (claim.decided or claim.withheld)]
+    undecided = _undecided(evidence)
     spreads = [claim.sd for claim in undecided if claim.sd]
     if not spreads:
         return None
@@ -116,8 +121,8 @@ def too_coarse(evidence: Evidence) -> dict[tuple[object, ...], float]:
     variances = evidence.example_variances
     halves = {
         claim.key: resolution(variances[claim.key], claim.level)
-        for claim in evidence.planned
-        if not (claim.decided or claim.withheld) and claim.level and claim.key in variances
+        for claim in _undecided(evidence)
+        if claim.level and claim.key in variances
     }
     return {
         key: half for key, half in halves.items() if half > (evidence.request.smallest_effect or math.inf)

@@ -87,8 +87,9 @@ def _load(folder: Folder) -> Loaded:
     study = _with_arms_of(trials, study)
     request, dataset = study.request, study.environment.dataset
     withheld = contradictions(trials, predictions, dataset)
-    withheld |= _without_seed(trials)
-    withheld |= _twice(trials[~trials["trial_id"].isin(withheld)])
+    ended = trials[(trials["stage"] == "confirm") & trials["status"].isin(["completed", "diverged"])]
+    withheld |= _without_seed(ended)
+    withheld |= _twice(ended[~ended["trial_id"].isin(withheld)])
     problems += oddities(trials[~trials["trial_id"].isin(withheld)], request)
     believed = predictions[~predictions["trial_id"].isin(withheld)]
     scored = with_floor(without_scores(trials, withheld), request.metric, dataset.baseline)
@@ -125,9 +126,8 @@ def oddities(trials: pd.DataFrame, request: RequestRecord) -> list[str]:
     return sentences
 
 
-def _without_seed(trials: pd.DataFrame) -> dict[str, str]:
+def _without_seed(ended: pd.DataFrame) -> dict[str, str]:
     """Return the confirmed trials whose seed is no whole number, each with why."""
-    ended = trials[(trials["stage"] == "confirm") & trials["status"].isin(["completed", "diverged"])]
     return {
         str(trial_id): "it has no seed" if pd.isna(seed) else f"its seed is {seed:g}, no whole number"
         for trial_id, seed in zip(ended["trial_id"], ended["seed"], strict=True)
@@ -135,9 +135,8 @@ def _without_seed(trials: pd.DataFrame) -> dict[str, str]:
     }
 
 
-def _twice(trials: pd.DataFrame) -> dict[str, str]:
+def _twice(ended: pd.DataFrame) -> dict[str, str]:
     """Return the confirmed trials of one arm and seed, where there are several: nothing says which is meant."""
-    ended = trials[(trials["stage"] == "confirm") & trials["status"].isin(["completed", "diverged"])]
     ended = ended[ended["arm"] != ""].dropna(subset=["seed"])
     again = ended[ended.duplicated(["arm", "seed"], keep=False)]
     return {

@@ -96,8 +96,10 @@ def test_without_names_the_data_are_those_of_the_study(tmp_path):
     mine = records.EnvironmentRecord(
         backbone=records.BackboneRecord(id="mine", path=str(tmp_path)), dataset=data
     )
-    asked = data_request(records.StudyFile(environment=mine), None, None, "/copies")  # as ADALAYERS_DATA says
-    assert asked.backbone == str(tmp_path)
+    found = [data_request(records.StudyFile(environment=mine), None, None, str(tmp_path)).backbone]
+    (tmp_path / "mine").mkdir()  # a copy, where --data-dir or ADALAYERS_DATA says
+    found.append(data_request(records.StudyFile(environment=mine), None, None, str(tmp_path)).backbone)
+    assert found == [str(tmp_path), "mine"]
 
 
 def test_what_cannot_be_repeated_is_bad_input(repeated, tmp_path):

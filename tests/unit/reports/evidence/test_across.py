@@ -16,6 +16,7 @@ from reports.evidence.claims import FIELDS
 from reports.evidence.evidence import Evidence
 from reports.evidence.holm import BETTER, OPEN, SAME, WORSE
 from reports.page.cover import _of_both
+from reports.reading.load import load
 from reports.write import write_cover
 from tests.helpers.made_scores import analysed, by_seed, request, trials
 from tests.helpers.made_up import MadeUp
@@ -135,7 +136,7 @@ def test_the_cover_writes_claims_in_the_order_in_which_cases_began_and_none_of_o
         made = MadeUp(seeds=6, search=0, evaluations=2, seed=place, effects={"uniform": 0.2})
         made.study["environment"]["backbone"] |= {"id": f"org/{folder.name}"}
         made.ran((6,)).write(folder)
-    written = []
+    written, cases = [], [Case(folder.name, Evidence(load(folder))) for folder in (random, cola)]
     for _ in range(2):
         write_cover(tmp_path)
         written.append(json.loads((tmp_path / "claims.json").read_text()))
@@ -143,6 +144,7 @@ def test_the_cover_writes_claims_in_the_order_in_which_cases_began_and_none_of_o
     kinds = {(claim["kind"], claim["what"]) for claim in written[0]}
     assert kinds == {("across", what) for what in (MEAN, DIFFERENCE, SCORE)}
     assert {*written[0][0]} == {*FIELDS, "case", "reference", "cases", "what"}
+    assert [claim.as_json() for claim in across(cases).claims] == written[0], "whatever folder is read first"
     assert written[1] == []
     made.study["study"] = "ablation"
     made.write(random)
