@@ -232,10 +232,10 @@ class TrialConfig(HeadConfig, AdapterConfig, ABC):
             "word_position": sequence,
             "base_layers": self.base_model == "frozen",
             "base_lr": self.base_model == "frozen",
-            **dict.fromkeys(_names(AdapterConfig), self.base_model != "adapters"),
+            **dict.fromkeys(_hints(AdapterConfig), self.base_model != "adapters"),
         }
         names = {name for name, is_unused in unused.items() if is_unused}
-        return names | _names(HeadConfig) if self.own_read_out else names
+        return names | _hints(HeadConfig).keys() if self.own_read_out else names
 
     def resolved(self, shape: Shape) -> Settings:
         """Return all hyperparameters, those that follow from others worked out; methods work out theirs.
@@ -353,6 +353,29 @@ class WidthConfig(TrialConfig):
         return self.k
 
 
+@dataclass(frozen=True, kw_only=True)
+class TextVectorConfig(TrialConfig):
+    """What methods have in common that give one vector of a text: texts only, dropout and a linear layer read it.
+
+    read_out  one of the pooled ones, which all say the same of one vector
+    """
+
+    tasks: ClassVar[tuple[Head, ...]] = ("sequence",)
+
+    read_out: Literal["attention", "linear", "mean", "first-token", "last-token"] = "mean"
+
+    def check(self, shape: Shape) -> None:
+        super().check(shape)
+        wanted = f"mean with fusion={self.fusion}, which gives one vector of a text"
+        self.require("read_out", self.read_out in POOLED, wanted)
+
+    def unused(self, shape: Shape) -> set[str]:
+        return super().unused(shape) | {"positions"}
+
+    def resolved(self, shape: Shape) -> Settings:
+        return {**super().resolved(shape), "read_out": "mean"}
+
+
 def config_class(fusion: Value) -> type[TrialConfig]:
     """Return the configuration of a method. Raises `BadInput` for a name that is none."""
     fusion, hint = str(fusion), ""
@@ -455,10 +478,6 @@ def _class_for(values: Settings, fusion: str) -> type[TrialConfig]:
     return kind
 
 
-def _names(kind: type[HeadConfig | AdapterConfig]) -> set[str]:
-    return {field.name for field in dataclasses.fields(kind)}
-
-
 @functools.cache
 def _absent(kind: type[TrialConfig]) -> Settings:
     """Return what each field was before trials named it: `absent`, else its default."""
@@ -466,7 +485,7 @@ def _absent(kind: type[TrialConfig]) -> Settings:
 
 
 @functools.cache
-def _hints(kind: type[TrialConfig]) -> dict[str, type]:
+def _hints(kind: type[HeadConfig | AdapterConfig]) -> dict[str, type]:
     """Return the types of a configuration's fields by name."""
     hints = typing.get_type_hints(kind)
     return {field.name: hints[field.name] for field in dataclasses.fields(kind)}
@@ -488,8 +507,8 @@ def typed(name: str, wanted: Any, value: Any) -> Any:
     try:
         if kind is bool:
             return {"true": True, "false": False}[str(value).lower()]
-        number = float(value)
-        if not math.isfinite(number) or (kind is int and not number.is_integer()):
+        number = int(value) if kind is int and str(value).isdecimal() else float(value)
+        if not math.isfinite(number) or (kind is int and number % 1):
             raise ValueError(value)
         return kind(number)
     except (KeyError, TypeError, ValueError, OverflowError) as error:

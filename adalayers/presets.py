@@ -17,18 +17,6 @@ from adalayers.states import Settings
 
 Reading = Literal["as-written", "as-released"]
 READINGS: tuple[Reading, ...] = ("as-written", "as-released")
-_FILE = Path(__file__).with_suffix(".toml")
-
-
-@dataclass(frozen=True, kw_only=True)
-class ClassScore:
-    """Published precision, recall and F1 (0 to 1) of a class, and how many phrases were predicted as it."""
-
-    name: str = ""
-    precision: float = 0.0
-    recall: float = 0.0
-    f1: float = 0.0
-    predicted: int = 0
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -42,7 +30,7 @@ class Published:
     examples:   by split; max_length: tokens a text was cut to; seeds: runs behind the score; precision: in words
     states:     the hidden states that were mixed, in words; states_here: those that the arm mixes
     config:     hyperparameters of the set-up, as the arm reads it
-    classes:    published scores by class
+    classes:    published F1 by class, 0 to 1
     """
 
     arm: str = ""
@@ -65,7 +53,7 @@ class Published:
     states: str = ""
     states_here: str = ""
     config: dict[str, Any] = field(default_factory=dict)
-    classes: tuple[ClassScore, ...] = ()
+    classes: dict[str, float] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -125,12 +113,8 @@ class PublishedMix(NamedTuple):
         return f"{values}: a step of {self.values['alpha'] * self.values['mix_lr']:.3g}"
 
 
-def _setup(run: dict[str, Any], **setup: Any) -> SetUp:
-    classes = tuple(ClassScore(**score) for score in run.pop("classes", ()))
-    return SetUp(run=Published(**run, classes=classes), **setup)
-
-
-SETUPS = tuple(_setup(**setup) for setup in tomllib.loads(_FILE.read_text(encoding="utf-8"))["setups"])
+_SETUPS = tomllib.loads(Path(__file__).with_suffix(".toml").read_text(encoding="utf-8"))["setups"]
+SETUPS = tuple(SetUp(run=Published(**each.pop("run")), **each) for each in _SETUPS)
 """The six of the thesis; of each dataset, RoBERTa-large's first."""
 
 

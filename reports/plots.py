@@ -177,13 +177,6 @@ def seeds_text(counts: pd.Series) -> str:
     return f"n = {high} seed{'s' * (high != 1)}" if low == high else f"n = {low} to {high} seeds"
 
 
-def with_counts(names: Iterable[str], counts: Iterable[float]) -> list[str]:
-    """Return names with n behind each, where it is not the same for all."""
-    pairs = list(zip(names, counts, strict=True))
-    alike = len({n for _, n in pairs}) == 1
-    return [name if alike else f"{name} (n\u00a0=\u00a0{n:.0f})" for name, n in pairs]
-
-
 def point(axes: Axes, x: float, y: float, low: float, high: float, look: Look, *, along: str = "y") -> None:
     """Draw one point with its interval along "x" or "y", hollow where it has none."""
     if np.isnan(x) or np.isnan(y):
@@ -199,19 +192,14 @@ def point(axes: Axes, x: float, y: float, low: float, high: float, look: Look, *
 
 
 def points(
-    frame: pd.DataFrame,
-    axes: Axes,
-    *,
-    scale: str = "choice",
-    joined: bool = True,
-    looks: Looks | None = None,
+    frame: pd.DataFrame, axes: Axes, *, looks: Looks, scale: str = "choice", joined: bool = True
 ) -> None:
     """Draw a point per row of x, mean, low, high, series, its interval along y; series stand a little apart.
 
     scale:  "linear", "log", or "choice": levels of x side by side, as where x holds anything but numbers
     joined: whether a line runs through the points of a series
     """
-    looks, found = looks or looks_of(frame["series"]), levels(frame["x"])
+    found = levels(frame["x"])
     numbers = numeric(found)
     if numbers is None or scale == "choice" or (scale == "log" and min(numbers, default=1.0) <= 0):
         scale, numbers = "choice", [float(place) for place in range(len(found))]
@@ -243,7 +231,7 @@ def points(
     axes.xaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:,.6g}"))
 
 
-def forest(frame: pd.DataFrame, axes: Axes, *, zone: float, looks: Looks | None = None) -> None:
+def forest(frame: pd.DataFrame, axes: Axes, *, zone: float, looks: Looks) -> None:
     """Draw a row per row of name, mean, low, high, series: its mean with its interval, the first on top.
 
     Intervals that are much wider than the rest run out of the frame, and say so with an arrow.
@@ -254,7 +242,6 @@ def forest(frame: pd.DataFrame, axes: Axes, *, zone: float, looks: Looks | None 
         zone: Half the width of the zone of no difference around 0.
         looks: Series -> look.
     """
-    looks = looks or looks_of(frame["series"])
     inner = [float(mean) for mean in frame["mean"].dropna()]
     for y, row in enumerate(records(frame)):
         how, values = looks[row["series"]], list(row.get("values", ()))
@@ -328,13 +315,13 @@ def heatmap(frame: pd.DataFrame, axes: Axes, *, texts: pd.DataFrame, high: float
     axes.grid(visible=False)
 
 
-def front(frame: pd.DataFrame, axes: Axes, *, looks: Looks | None = None) -> None:
+def front(frame: pd.DataFrame, axes: Axes, *, looks: Looks) -> None:
     """Draw a point per row of cost, mean, series, and a line through the rows that are `on_front`.
 
     On a logarithmic scale where all costs are above 0 and differ by a factor of two. Rows that have a `number` show it;
     those that lie together share one text.
     """
-    looks, shown = looks or looks_of(frame["series"]), frame.dropna(subset=["cost", "mean"])
+    shown = frame.dropna(subset=["cost", "mean"])
     ahead = shown[shown["on_front"].astype(bool)].sort_values("cost")
     axes.plot(ahead["cost"], ahead["mean"], "-", color="0.4", linewidth=1.0, zorder=1)
     for row in records(shown):

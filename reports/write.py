@@ -41,8 +41,8 @@ def build(folder: Folder | str | Path) -> Evidence:
     Raises:
         BadInput: The folder holds no study.
     """
-    directory = _folder(folder)
-    evidence = Evidence(load(directory))
+    evidence = Evidence(load(folder))
+    directory = evidence.loaded.folder
     page, rest = study_page(evidence), details(evidence)
     for name, figure in {**rest.figures, **page.figures}.items():
         _write_figure(directory, name, figure)
@@ -59,7 +59,7 @@ def write_cover(study_root: Folder | str | Path, built: Iterable[Evidence] = ())
     It is over all studies that lie in the folder, but for those that `--fresh` has set aside. One that cannot be read
     is named on the page. What is in `built` is not computed again.
     """
-    root = _folder(study_root)
+    root = study_root if isinstance(study_root, Folder) else Folder(study_root)
     cases, problems = _cases(root, built)
     title = cases[0].request.title or cases[0].study.study if cases else root.name
     result = across(cases)
@@ -88,10 +88,6 @@ def _cases(root: Folder, built: Iterable[Evidence]) -> tuple[list[Case], list[st
         except BadInput as error:
             problems.append(str(error).splitlines()[0])
     return cases, problems
-
-
-def _folder(folder: Folder | str | Path) -> Folder:
-    return folder if isinstance(folder, Folder) else Folder(folder)
 
 
 def write_claims(directory: Folder, evidence: Evidence) -> None:

@@ -24,9 +24,4 @@ FIXED = {
     "mix_lr": 1e-3,
 }
 
-GRID = {
-    "alpha": [1.0, *ALPHA],
-    "entropy_weight": [0.0, ENTROPY_WEIGHT],
-    "cutoff": [0.0, 2e-2],
-    "lr": [1e-3],
-}
+GRID = {"alpha": [1.0, *ALPHA], "entropy_weight": [0.0, ENTROPY_WEIGHT], "cutoff": [0.0, 2e-2], "lr": [1e-3]}

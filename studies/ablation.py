@@ -44,10 +44,7 @@ def components(setting: Setting) -> list[Arm]:
         "projections not trained": ("random projections", {"train_projections": False}),
         positions: ("", {"positions": not base["positions"]}),
         "last layer alone": ("last layer", {"mix": "last"}),
-        "embeddings mixed too": (
-            "input embeddings as one more layer",
-            {"hidden_states": "with-embeddings"},
-        ),
+        "embeddings mixed too": ("input embeddings as one more layer", {"hidden_states": "with-embeddings"}),
         "cutoff only after training": ("", {"cutoff_when": "after-training"}),
         "released: hidden states": ("", {"hidden_states": "as-released"}),
         "released: lambda divided": (
@@ -71,10 +68,7 @@ def components(setting: Setting) -> list[Arm]:
 def arms(setting: Setting) -> tuple[list[Arm], list[str]]:
     """Return the whole method, control first, then each changed component."""
     published = setting.published
-    return [
-        Arm(WHOLE, "control", whole(setting), words="thesis's settings"),
-        *components(setting),
-    ], [
+    return [Arm(WHOLE, "control", whole(setting), words="thesis's settings"), *components(setting)], [
         f"The thesis's settings for {published.source}: {published.words}, "
         f"{'' if whole(setting)['positions'] else 'no '}positions; rates and sizes are this study's."
     ]

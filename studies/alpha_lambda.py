@@ -40,7 +40,9 @@ def arms(setting: Setting) -> tuple[list[Arm], list[str]]:
     mix_lr = setting.own_settings("mix_lr")["mix_lr"]
     rate = TWIN * float(mix_lr or 0)
     learned: Settings = {"mix": "learned"}
-    published = {**learned, **setting.published.values}
+    theirs, travel = setting.published, setting.setup.travel
+    whose = f"for {theirs.source}{'' if theirs.source == setting.dataset else ', having none for these data'}"
+    published = {**learned, **theirs.values}
     at_its_travel = {**published, "mix_lr": _rate_at_its_travel(setting)}
     twin = {**learned, "alpha": 1.0, "entropy_weight": 0.0, "mix_lr": rate}
     return [
@@ -50,7 +52,10 @@ def arms(setting: Setting) -> tuple[list[Arm], list[str]]:
         UNIFORM,
         LAST,
         Arm(f"alpha=1 mix_lr={rate:g}", "twin", twin, against=(f"alpha={TWIN:g} entropy_weight=0",)),
-    ], [_published_note(setting)]
+    ], [
+        f"Thesis's mix (Dremov 2024, {whose}): {theirs.words}, α times that rate. At its own travel: p "
+        f"learns at the rate at which logits move as far in all as in the thesis's run, {travel:.3g}."
+    ]
 
 
 def first(setting: Setting) -> list[Settings]:
@@ -66,15 +71,6 @@ def _rate_at_its_travel(setting: Setting) -> float:
     examples = base.train_examples or setting.train_examples
     at_rate_1 = logit_travel(setting.published.values["alpha"], mix_lr=1.0, train_examples=examples, **how)
     return float(f"{setting.setup.travel / at_rate_1:.3g}")
-
-
-def _published_note(setting: Setting) -> str:
-    published, travel = setting.published, setting.setup.travel
-    whose = f"for {published.source}{'' if published.source == setting.dataset else ', having none for these data'}"
-    return (
-        f"Thesis's mix (Dremov 2024, {whose}): {published.words}, α times that rate. At its own travel: p "
-        f"learns at the rate at which logits move as far in all as in the thesis's run, {travel:.3g}."
-    )
 
 
 STUDY = Study(

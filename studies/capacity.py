@@ -38,10 +38,7 @@ def arms(setting: Setting) -> tuple[list[Arm], list[str]]:
 STUDY = Study(
     name="capacity",
     about=__doc__,
-    design=Design(
-        arms=arms,
-        factors=(FACTORS["k"], FACTORS["dropout"], FACTORS["train_examples"]),
-    ),
+    design=Design(arms=arms, factors=(FACTORS["k"], FACTORS["dropout"], FACTORS["train_examples"])),
     page=Page(parts=("factor", "costs")),
     defaults=Defaults(sizes={"trials": 0}),
 )

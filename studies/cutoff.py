@@ -39,13 +39,12 @@ def arms(setting: Setting) -> tuple[list[Arm], list[str]]:
 
     levels = {"cutoff": cutoffs(setting), "alpha": ALPHA}
     whens = setting.levels("cutoff_when", ["always", AFTER])
-    core = []
-    for when in whens:
-        for arm in crossed(setting, levels, {"mix": "learned", "cutoff_when": when}):
-            if not arm.overrides["cutoff"]:  # the same whenever it is at work
-                core += [arm] if when == whens[0] else []
-            else:
-                core.append(replace(arm, name=f"{arm.name} after training") if when == AFTER else arm)
+    core = [
+        replace(arm, name=f"{arm.name} after training") if when == AFTER and arm.overrides["cutoff"] else arm
+        for when in whens
+        for arm in crossed(setting, levels, {"mix": "learned", "cutoff_when": when})
+        if arm.overrides["cutoff"] or when == whens[0]  # without one, the same whenever it is at work
+    ]
     return [*core, UNIFORM], []
 
 

@@ -8,10 +8,9 @@ Metric      the dataset's selection metric, or --metric; chosen on validation, p
 Budget      the mix; a layer and the last at three widths; the layer projected often; x --seeds, unpruned
 Command     python studies/width.py --backbone minilm --dataset conll2003 --set layer=3
 Result      so far (docs/answers.md): the last layer, wider too, is worse than the mix, by 0.231 to 0.245 Matthews with
-            MPNet on CoLA and 0.079 to 0.090 F1 with MiniLM on 2,000 sentences of CoNLL-2003. The best layer on
-            validation: MPNet's is open at each width, 12 projections of it are worse by 0.033, on these test examples;
-            MiniLM's is worse by 0.024 and 0.018 at k = 64 and 128, open at 384 and with six projections. None yet at
-            the thesis's size
+            MPNet on CoLA and 0.083 to 0.094 F1 with MiniLM on CoNLL-2003. The best layer on validation: MPNet's is
+            open at each width, 12 projections of it are worse by 0.033, on these test examples; MiniLM's is worse by
+            0.039 to 0.027 at k = 64 to 384, open with six projections (-0.007). None yet at the thesis's size
 
 The arms:
     The mix projects every layer of a frozen backbone to k dimensions and adds them up with learned weights. A single

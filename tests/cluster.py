@@ -16,7 +16,6 @@ import subprocess
 import sys
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import Self
 
 import psutil
 
@@ -50,7 +49,7 @@ runpy.run_path(sys.argv[0], run_name="__main__")
 """
 
 
-class Node:
+class Node(contextlib.AbstractContextManager["Node"]):
     """One node of the cluster: `ray start --block`, and all that it starts."""
 
     def __init__(self, name: str, root: Path, environment: Mapping[str, str], *which: str):
@@ -63,9 +62,6 @@ class Node:
         if not waited(self.process, lambda: "block forever" in self.log.read_text(), every=0.2):
             raise Wrong(f"{name} did not start:\n{self.log.read_text()}")
 
-    def __enter__(self) -> Self:
-        return self
-
     def __exit__(self, *error: object) -> None:
         self.kill()
 
@@ -77,13 +73,6 @@ class Node:
         self.process.wait(START_SECONDS)
 
 
-def refused(study: Study, environment: Mapping[str, str], *, says: str) -> None:
-    """Run a study that must end in exit 2, saying so."""
-    code = study.start(environment).wait(START_SECONDS)
-    if code != BAD_INPUT or says not in study.said() or "Traceback" in study.said():
-        raise Wrong(f"wanted exit {BAD_INPUT} and {says!r}, got exit {code}:\n{study.said()}")
-
-
 def finished(study: Study, process: subprocess.Popen[bytes]) -> None:
     if (code := process.wait()) != DONE:
         raise Wrong(f"a run ended with {code}:\n{study.said()}")
@@ -91,7 +80,6 @@ def finished(study: Study, process: subprocess.Popen[bytes]) -> None:
 
 def check(root: Path) -> None:
     """Raises `Wrong` for whatever is."""
-    (root / "t").mkdir(exist_ok=True)
     made, port = world(root), free_port()
     plain = {name: value for name, value in os.environ.items() if not name.startswith("RAY_A")}
     plain |= {"RAY_USAGE_STATS_ENABLED": "0", "RAY_worker_niceness": "0"}
@@ -107,7 +95,9 @@ def check(root: Path) -> None:
         head = nodes.enter_context(Node("head", root, token, *where))
         other = token | {"RAY_AUTH_TOKEN": secrets.token_hex(32)}
         for what, environment in (("no token", plain), ("another token", other)):
-            refused(study, environment, says="RAY_AUTH_TOKEN")
+            code = study.start(environment).wait(START_SECONDS)
+            if code != BAD_INPUT or "RAY_AUTH_TOKEN" not in study.said() or "Traceback" in study.said():
+                raise Wrong(f"wanted exit {BAD_INPUT} and RAY_AUTH_TOKEN, got exit {code}:\n{study.said()}")
             print(f"{what}: exit 2", flush=True)
         second = nodes.enter_context(Node("second", root, token, f"--address={address}"))
         process = study.start(token, at=(AT_NODE, str(head.folder)))

@@ -53,7 +53,6 @@ class Soak:
         self.root, self.faults, self.first, self.began = root, faults, first, time.monotonic()
         self.rng = random.Random(f"{seed} {first}")
         self.kinds = itertools.islice(itertools.cycle(STUDIES), first // faults % len(STUDIES), None)
-        (root / "t").mkdir(exist_ok=True)
         self.made, self.server = world(root), Server(root)
         self.done: collections.Counter[str] = collections.Counter()
         self._whole: dict[str, Study] = {}

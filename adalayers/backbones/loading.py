@@ -67,7 +67,7 @@ def load(source: BackboneSource) -> Backbone:
             module.config.use_cache = False  # keys and values are for generation
     _require_finite(model, source)
     backbone = Backbone(
-        model.get_encoder() if source.is_encoder_decoder and len(source.streams_read) == 1 else model,
+        model.get_encoder() if source.encoder_alone else model,
         streams=source.streams_read,
         states=source.states,
         width=source.width,
@@ -145,11 +145,10 @@ def _pretrained(source: BackboneSource, depth: int | None) -> Any:
         )
     model.config._name_or_path = str(source.folder)
     # What is not read may be missing: a decoder, and the pooler that models saved for masked LM lack.
-    encoder_alone = source.is_encoder_decoder and len(source.streams_read) == 1
     missing = sorted(
         key
         for key in report["missing_keys"]
-        if (key.startswith("encoder.") if encoder_alone else not key.startswith("pooler."))
+        if (key.startswith("encoder.") if source.encoder_alone else not key.startswith("pooler."))
     )
     if missing:
         raise BadInput(

@@ -134,8 +134,9 @@ class BackboneSource(BackboneName):
         return self.streams[0].layers
 
     @property
-    def is_encoder_decoder(self) -> bool:
-        return self.reading.kind == "encoder-decoder"
+    def encoder_alone(self) -> bool:
+        """Whether it is an encoder with a decoder of which only the encoder is read."""
+        return self.reading.kind == "encoder-decoder" and len(self.streams_read) == 1
 
     @property
     def states(self) -> list[State]:
@@ -245,10 +246,7 @@ def resolve(name: str, *, data_dir: str | Path | None = None, weights: bool = Tr
     if listed is None:
         streams = streams[:1]  # nothing was found out of a decoder that attends to an encoder
     return BackboneSource(
-        name=requested.name,
-        id=requested.id,
-        revision=revision,
-        folder=folder,
+        **{**vars(requested), "revision": revision, "folder": folder},
         fingerprint=pretrained.fingerprint(folder, random=requested.random),
         streams=streams,
         width=width,
@@ -263,10 +261,7 @@ def _of_states(requested: BackboneName, folder: Path) -> BackboneSource:
     states = states_folder.read(folder)
     kind: Literal["decoder", "encoder"] = "decoder" if states.meta["causal"] else "encoder"
     return BackboneSource(
-        name=requested.name,
-        id=requested.id,
-        revision=None,
-        folder=folder,
+        **{**vars(requested), "folder": folder},
         fingerprint=states.fingerprint,
         streams=(Stream(kind, states.layers, embeddings=states.meta["embeddings"]),),
         width=states.width,

@@ -7,7 +7,6 @@ import dataclasses
 import itertools
 import os
 from collections.abc import Callable
-from pathlib import Path
 
 import torch
 
@@ -22,7 +21,7 @@ from adalayers.results.study_file import RequestRecord
 from adalayers.states import Shape
 from adalayers.storage.folder import Folder
 from adalayers.storage.redaction import reason
-from adalayers.study import Setting, Space, Study, StudyPlan, base_config
+from adalayers.study import Setting, Study, StudyPlan, base_config
 from adalayers.study import plan as study_plan
 from adalayers.tasks import task as tasks
 from adalayers.tasks.catalog import known_as
@@ -57,10 +56,6 @@ def cases(study: Study, flags: Flags, hold: Callable[[Folder], None] = lambda fo
     for request in flags.requests:
         sources.canonical(request.backbone, request.data_dir)
         tasks.canonical(request.dataset, request.data_dir)
-    space = study.space()
-    base = base_config(space, flags.study.set, flags.study.epochs)
-    if "fusion" in flags.study.set:
-        space = space.without([name for name in space.nuisance if name not in base.values()])
     taken: set[str] = set()
 
     def enter(folder: Folder) -> None:
@@ -78,7 +73,7 @@ def cases(study: Study, flags: Flags, hold: Callable[[Folder], None] = lambda fo
         column = (request.label_column or None) if len(columns) > 1 else None
         named = (("--label-column", column), ("--label", flags.label))
         suffix = [_safe(flag, name) for flag, name in named if name is not None]
-        cases.append(_case(study, space, base, flags, request, suffix, enter))
+        cases.append(_case(study, flags, request, suffix, enter))
     return cases
 
 
@@ -91,7 +86,7 @@ def _check_output(output: str) -> None:
     """Raise `BadInput` where results cannot lie; nothing is made yet."""
     if not output.strip():
         raise BadInput("wanted a folder as --output, got none; name one")
-    if IN_A_JOB in os.environ and "://" not in output and not Path(output).expanduser().is_absolute():
+    if IN_A_JOB in os.environ and "://" not in output and not os.path.isabs(os.path.expanduser(output)):
         raise BadInput(
             f"wanted an absolute --output or a URI in a job that was submitted to a cluster, got {output}, which would "
             "be deleted with the job's working folder; name one that stays"
@@ -108,14 +103,12 @@ def _check_output(output: str) -> None:
 
 
 def _case(
-    study: Study,
-    space: Space,
-    base: TrialConfig,
-    flags: Flags,
-    request: DataRequest,
-    suffix: list[str],
-    enter: Callable[[Folder], None],
+    study: Study, flags: Flags, request: DataRequest, suffix: list[str], enter: Callable[[Folder], None]
 ) -> Case:
+    space = study.space()
+    base = base_config(space, flags.study.set, flags.study.epochs)
+    if "fusion" in flags.study.set:
+        space = space.without([name for name in space.nuisance if name not in base.values()])
     prepared = prepare(request, weights=not flags.dry_run)
     if study.task_kind not in (None, prepared.task.kind.name):
         raise BadInput(

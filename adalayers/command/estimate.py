@@ -30,9 +30,8 @@ from adalayers.data.trial_data import SplitData
 from adalayers.errors import BadInput
 from adalayers.escaping import visible
 from adalayers.models.model import FusionModel
-from adalayers.request import StudyRequest
 from adalayers.results.files import FINISHED, TRIALS, read_trials
-from adalayers.results.study_file import StudyFile, splits_in_words
+from adalayers.results.study_file import splits_in_words
 from adalayers.states import State
 from adalayers.storage.folder import Folder
 from adalayers.tasks.task import Task
@@ -59,9 +58,7 @@ def describe(case: Case, flags: Flags) -> str:
     searches = plan.searches if request.trials else []
     arms = plan.known_arms(request.trials)
     concurrency = max(1, resources.at_a_time([(cpus_here(), torch.cuda.device_count())]))
-    mode, why = feature_choice(
-        prepared, flags.features, flags.cache_dir, gpus_per_trial=resources.gpus_per_trial
-    )
+    mode, why = feature_choice(prepared, flags.features, flags.cache_dir, resources)
     missing, live = not_stored(prepared, flags.cache_dir), mode == "live"
     searched = [(search.base, search.at_most(request.trials, request.search)) for search in searches]
     rated = [(arm.config, len(request.rates)) for arm in plan.arms]
@@ -73,7 +70,9 @@ def describe(case: Case, flags: Flags) -> str:
     elsewhere = case.trained_elsewhere(environment(case, mode)).ids
     ended = set() if flags.fresh else _ended(case.folder)
     taken = 0 if request.rates else len({*elsewhere} - ended)
-    done = total if ended and _is_complete(case.before, request) else min(total, len(ended))
+    sizes = {(each.trials, each.seeds, each.until_decided) for each in (case.before.request, request)}
+    complete = case.before.runs.state == "finished" and len(sizes) == 1
+    done = total if ended and complete else min(total, len(ended))
     left = max(0, total - done - taken)
     configs = [config for config, _ in planned]
     forward, each, last = _seconds(prepared, configs, live=live, variants=len(plan.variants))
@@ -124,12 +123,6 @@ def _ended(folder: Folder) -> set[str]:
         return set()
     trials = read_trials(folder)
     return {*trials.loc[trials["status"].isin(FINISHED), "trial_id"]}
-
-
-def _is_complete(study: StudyFile, request: StudyRequest) -> bool:
-    """Return whether a study has finished with what is requested now."""
-    sizes = ((each.trials, each.seeds, each.until_decided) for each in (study.request, request))
-    return study.runs.state == "finished" and len({*sizes}) == 1
 
 
 def backbone_line(prepared: Prepared) -> str:

@@ -243,7 +243,7 @@ def _requests(study: Study, given: argparse.Namespace) -> tuple[DataRequest, ...
 
 def _splits(typed: Sequence[str], dataset: str) -> tuple[str, ...]:
     """Return `--splits` with files of the dataset's folder named from there, and others by their absolute path."""
-    named, folder = [], Path(dataset).expanduser().resolve()
+    named, folder = [], local_path(dataset, "--dataset")
     for item in typed:
         role, _, name = item.partition("=")
         path = local_path(name, "--splits") if name else folder

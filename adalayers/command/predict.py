@@ -103,7 +103,9 @@ def _tasks(
             )
         study = study_of(model.about)
         name = study.dataset.name if study else Path(folder).resolve().name
-        tasks[name if name not in tasks else f"{name}-{1 + len(tasks)}"] = model
+        while name in tasks:
+            name = f"{name}-{1 + len(tasks)}"
+        tasks[name] = model
     return tasks, source
 
 

@@ -91,9 +91,7 @@ def _ready(study: Study, flags: Flags, case: Case, deadline: float) -> tuple[Mod
     mirror.check()
     if study.measures:
         _measure(study, flags, case)
-    mode, why = feature_choice(
-        prepared, flags.features, flags.cache_dir, gpus_per_trial=flags.resources.gpus_per_trial
-    )
+    mode, why = feature_choice(prepared, flags.features, flags.cache_dir, flags.resources)
     logger.info(f"hidden states: {mode} ({why})")
     data = prepared.data(mode, cache=flags.cache_dir, on_progress=_rates(deadline))
     return mode, data, mirror

@@ -17,6 +17,7 @@ from adalayers.console.progress import size
 from adalayers.data.prepare import Prepared
 from adalayers.features.features import Mode, extraction_batches, stored_bytes, usable_folder
 from adalayers.features.store import is_complete
+from adalayers.request import Resources
 
 MEMORY_SHARE = 0.6
 """Most of the free memory, or GPU memory, that hidden states may take: the rest is for trials and for others."""
@@ -25,11 +26,7 @@ SAMPLE = 96
 
 
 def feature_choice(
-    prepared: Prepared,
-    asked: Mode | Literal["auto"],
-    cache: Path,
-    *,
-    gpus_per_trial: float | None,
+    prepared: Prepared, asked: Mode | Literal["auto"], cache: Path, resources: Resources
 ) -> tuple[Mode, str]:
     """Return how a study has its hidden states: as asked, or for "auto" in memory or on disk where there is room.
 
@@ -37,7 +34,7 @@ def feature_choice(
         prepared: Backbone and data.
         asked: memory, disk, live or auto.
         cache: Folder of the store.
-        gpus_per_trial: GPUs of a trial, or the share of one that it has; None: one.
+        resources: What a trial takes: of GPUs one, where they do not say.
     """
     states = f"{size(prepared.store_bytes)} of hidden states"
     if asked != "auto":
@@ -47,7 +44,10 @@ def feature_choice(
         return "live", f"{states} do not fit the {size(disk)} that are free for the cache"
     room, of_room = float(memory), "memory that are free"
     if gpu is not None:
-        room, of_room = gpu / max(1.0, 1.0 / (gpus_per_trial or 1.0)), "GPU memory that a trial can have"
+        room, of_room = (
+            gpu / max(1.0, 1.0 / (resources.gpus_per_trial or 1.0)),
+            "GPU memory that a trial can have",
+        )
     if prepared.store_bytes <= MEMORY_SHARE * room:
         return "memory", f"{states} fit the {size(room)} of {of_room}"
     why = f"{states} do not fit the {size(room)} of {of_room}; --features live computes them again instead"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -65,10 +65,7 @@ def tokenize_words(
     spans = [word_spans(text, apart=apart) for text in texts]
     words = [[text[a:b] for a, b in own] for text, own in zip(texts, spans, strict=True)]
     read = encodings(tokenizer, words, max_length)
-    return [
-        _tokenized(text, own, each, word_tokens(each.word_ids, len(own)))
-        for text, own, each in zip(texts, spans, read, strict=True)
-    ]
+    return _tokenized(texts, spans, read, lambda each, own: word_tokens(each.word_ids, len(own)))
 
 
 def tokenize_texts(tokenizer: Any, texts: Sequence[str], max_length: int) -> list[TokenizedText]:
@@ -85,7 +82,8 @@ def tokenize_texts(tokenizer: Any, texts: Sequence[str], max_length: int) -> lis
     Raises:
         BadInput: A text has no token.
     """
-    return _read_whole(texts, tokenizer(list(texts), truncation=True, max_length=max_length).encodings)
+    read = tokenizer(list(texts), truncation=True, max_length=max_length).encodings
+    return _tokenized(texts, map(word_spans, texts), read, _overlapping)
 
 
 def tokenized_inputs(texts: Sequence[str], inputs: Any) -> list[TokenizedText]:
@@ -112,24 +110,23 @@ def tokenized_inputs(texts: Sequence[str], inputs: Any) -> list[TokenizedText]:
                 f"wanted what a tokeniser returned for whole texts, its tokens are not those of {text!r}; give it "
                 "each text as one string (no words, no pairs), and here the same ones in the same order"
             )
-    return _read_whole(texts, read)
-
-
-def _read_whole(texts: Sequence[str], read: Sequence[Any]) -> list[TokenizedText]:
-    spans = [word_spans(text) for text in texts]
-    return [
-        _tokenized(text, own, each, _overlapping(each, own))
-        for text, own, each in zip(texts, spans, read, strict=True)
-    ]
+    return _tokenized(texts, map(word_spans, texts), read, _overlapping)
 
 
 def _tokenized(
-    text: str, words: tuple[Span, ...], encoding: Any, tokens: tuple[np.ndarray, np.ndarray]
-) -> TokenizedText:
-    """Return a text as a tokeniser encoded it, with the first and the last token of each word."""
-    if not encoding.ids:
-        raise BadInput(f"wanted at least one token of every text, {text!r} gives none; leave it out")
-    return TokenizedText(np.array(encoding.ids), words, *tokens, bool(encoding.overflowing))
+    texts: Sequence[str],
+    spans: Iterable[tuple[Span, ...]],
+    read: Iterable[Any],
+    tokens_of: Callable[[Any, tuple[Span, ...]], tuple[np.ndarray, np.ndarray]],
+) -> list[TokenizedText]:
+    """Return texts as a tokeniser encoded them, with the first and the last token of each word."""
+    tokenized = []
+    for text, words, encoding in zip(texts, spans, read, strict=True):
+        if not encoding.ids:
+            raise BadInput(f"wanted at least one token of every text, {text!r} gives none; leave it out")
+        tokens = tokens_of(encoding, words)
+        tokenized.append(TokenizedText(np.array(encoding.ids), words, *tokens, bool(encoding.overflowing)))
+    return tokenized
 
 
 def _stands(text: str, token: str, span: Span) -> bool:

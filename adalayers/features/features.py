@@ -34,7 +34,7 @@ from adalayers.console.progress import size
 from adalayers.errors import BadInput, CannotWrite
 from adalayers.features import store
 from adalayers.features.store import PRECISIONS, OutOfRange, rounded
-from adalayers.states import Pooling, Precision, State
+from adalayers.states import Precision, State
 from adalayers.storage.folder import Folder
 from adalayers.storage.to_json import JsonObject, to_json
 from adalayers.tensors.ragged import pooled, ragged_rows, to_device, token_batches
@@ -334,8 +334,10 @@ def _fill(
     device: torch.device | None,
     on_progress: Progress,
 ) -> None:
-    """Compute what a store lacks. One that is there whole, which is damaged, is begun again."""
+    """Compute what a store lacks, in the order of `extraction_batches`; one that is there whole is begun again."""
     device = device or torch.device("cuda" if torch.cuda.is_available() else "cpu")
+    lengths, backbone = np.diff(encoded.offsets), backbone.to(device)
+    batches = extraction_batches(lengths)
     spec = {
         "key": key,
         "computed_with": {"torch": torch.__version__, "device": device.type, "batch_tokens": EXTRACT_TOKENS},
@@ -346,15 +348,27 @@ def _fill(
     # Of one that is begun in float32, an earlier process found that the numbers do not fit less.
     begun = Folder(folder).read_object(store.PROGRESS).get("spec")
     beyond = begun == to_json({**spec, "stored_as": "float32"})
-    for stored_as in ("float32",) if beyond else (str(key["precision"]), "float32"):
+    for stored_as in ("float32",) if beyond else dict.fromkeys((str(key["precision"]), "float32")):
         _require_room(folder, stored_bytes(source, encoded, stored_as))
         with contextlib.closing(store.Writer(folder, {**spec, "stored_as": stored_as})) as writer:
+            done = sum(map(len, batches[: writer.batches]))
             try:
-                extract(writer, encoded, backbone, device, on_progress, source.pooling)
+                for examples in batches[writer.batches :]:
+                    states = list(hidden_states(backbone, encoded, examples, device).values())
+                    if source.pooling:
+                        of_each = torch.from_numpy(lengths[examples])
+                        states = [pooled(state.float(), of_each, source.pooling) for state in states]
+                    writer.append(states)
+                    done += len(examples)
+                    on_progress(done, len(lengths))
             except OutOfRange as error:
                 why = str(error)
                 continue
-            writer.finish(*_rows(source, encoded), {"backbone": source.id, **about})
+            order = np.concatenate([np.zeros(0, int), *batches])
+            rows = np.ones_like(lengths) if source.pooling else lengths
+            starts = np.empty(len(lengths), np.int64)
+            starts[order] = np.cumsum(rows[order]) - rows[order]
+            writer.finish(starts, lengths, {"backbone": source.id, **about})
             return
     shutil.rmtree(folder, ignore_errors=True)
     raise BadInput(
@@ -374,49 +388,9 @@ def _require_room(folder: Path, n_bytes: int) -> None:
         )
 
 
-def _rows(source: BackboneSource, encoded: Encoded) -> tuple[np.ndarray, np.ndarray]:
-    """Return the first row of each sequence in a store, and how many tokens it has."""
-    lengths = np.diff(encoded.offsets)
-    order = np.concatenate([np.zeros(0, int), *extraction_batches(lengths)])
-    rows = np.ones_like(lengths) if source.pooling else lengths
-    starts = np.empty(len(lengths), np.int64)
-    starts[order] = np.cumsum(rows[order]) - rows[order]
-    return starts, lengths
-
-
 def extraction_batches(lengths: np.ndarray) -> list[np.ndarray]:
     """Return batches of sequences of like length, each of at most `EXTRACT_TOKENS` with padding, longest first."""
     return token_batches(lengths, EXTRACT_TOKENS)
-
-
-def extract(
-    writer: store.Writer,
-    encoded: Encoded,
-    backbone: Backbone,
-    device: torch.device,
-    on_progress: Progress,
-    pooling: Pooling | None,
-) -> None:
-    """Append to `writer` what it lacks of the hidden states of `encoded`, in the order of `extraction_batches`.
-
-    Args:
-        pooling: What of each sequence is appended; None: all its tokens.
-
-    Raises:
-        OutOfRange: Where a hidden state does not fit the store's precision.
-    """
-    lengths = np.diff(encoded.offsets)
-    batches = extraction_batches(lengths)
-    backbone = backbone.to(device)
-    done = sum(len(batch) for batch in batches[: writer.batches])
-    for examples in batches[writer.batches :]:
-        states = list(hidden_states(backbone, encoded, examples, device).values())
-        if pooling:
-            of_each = torch.from_numpy(lengths[examples])
-            states = [pooled(state.float(), of_each, pooling) for state in states]
-        writer.append(states)
-        done += len(examples)
-        on_progress(done, len(lengths))
 
 
 def hidden_states(

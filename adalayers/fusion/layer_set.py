@@ -9,9 +9,8 @@ import torch
 from jaxtyping import Float
 from torch import Tensor, nn
 
-from adalayers.config import WidthConfig
+from adalayers.config import TextVectorConfig, WidthConfig
 from adalayers.fusion.fusion import Fusion, Lengths, States
-from adalayers.fusion.text_vectors import TextVectorConfig
 from adalayers.states import Pooling, Shape, State
 from adalayers.tensors.ragged import pooled
 

@@ -11,10 +11,9 @@ from jaxtyping import Bool, Float
 from torch import Tensor, nn
 from torch.nn import functional
 
-from adalayers.config import MAX_WIDTH, bounded
+from adalayers.config import MAX_WIDTH, TextVectorConfig, bounded
 from adalayers.fusion.fusion import Fusion, Lengths, States
 from adalayers.fusion.projections import starts
-from adalayers.fusion.text_vectors import TextVectorConfig
 from adalayers.states import Pooling, Shape, State
 from adalayers.tensors.ragged import in_padded_groups, sequence_means
 

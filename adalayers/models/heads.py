@@ -150,12 +150,9 @@ class TokenHead(Head):
 
 def sinusoidal_positions(length: int, k: int) -> Float[Tensor, "length k"]:
     """Return sin and cos of position / 10000^(2i/k), interleaved (Vaswani et al. 2017, section 3.5)."""
-    position = torch.arange(length, dtype=torch.float32).unsqueeze(1)
     rate = torch.exp(torch.arange(0, k, 2, dtype=torch.float32) * (-math.log(10000.0) / k))
-    table = torch.empty(length, k)
-    table[:, 0::2] = torch.sin(position * rate)
-    table[:, 1::2] = torch.cos(position * rate[: k // 2])
-    return table
+    angles = torch.outer(torch.arange(length, dtype=torch.float32), rate)
+    return torch.stack([angles.sin(), angles.cos()], dim=-1).flatten(1)[:, :k]
 
 
 @functools.lru_cache(maxsize=256)

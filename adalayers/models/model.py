@@ -126,14 +126,14 @@ class FusionModel(nn.Module):
 
         A cutoff applies to fusions that tell their weights; one that cuts none of them leaves the model as it is.
         """
-        weights = self.fusion.diagnostics()
+        found = self.fusion.diagnostics().items() if variant.cutoff is not None else ()
+        weights = {name: weight for name, weight in found if name.startswith("mix/weight_")}
         dropped = [
             state
             for state in self.fusion.states
             if state.number in variant.without
-            or (variant.cutoff is not None and weights.get(f"mix/weight_{state.name}", 1.0) <= variant.cutoff)
+            or weights.get(f"mix/weight_{state.name}", 1.0) <= (variant.cutoff or 0)
         ]
-        cuts = variant.cutoff is not None and any(name.startswith("mix/weight_") for name in weights)
-        if not (dropped or cuts) or len(dropped) == len(self.fusion.states):
+        if not (dropped or weights) or len(dropped) == len(self.fusion.states):
             return None
         return self.fusion.without(dropped, renormalise=variant.renormalise)

@@ -138,7 +138,8 @@ def read_trials(folder: Folder, *, advice: str = RESTORE) -> pd.DataFrame:
             raise ValueError("it ends within a row")
     except (ValueError, OSError) as error:
         raise damaged(folder, TRIALS, error, lost=lost, advice=advice) from error
-    frame["seed"] = pd.to_numeric(frame["seed"], errors="coerce")  # what is no number pairs with nothing
+    seeds = pd.to_numeric(frame["seed"], errors="coerce")
+    frame["seed"] = seeds.where(np.isfinite(seeds))  # what is no number pairs with nothing
     return frame.fillna(dict.fromkeys(_TEXT, ""))
 
 

@@ -41,11 +41,6 @@ class InterimAnalysis:
     failed: dict[str, list[int]] = field(default_factory=dict, metadata={"later": True})
 
 
-def planned_error(*, crossed: bool) -> float:
-    """Return the error of all planned analyses; crossed: of a complete factorial."""
-    return CROSSED if crossed else PLANNED
-
-
 def planned_analyses(seeds: int, *, until_decided: bool) -> tuple[int, ...]:
     """Return after how many of `seeds` seeds analyses are planned.
 
@@ -64,7 +59,7 @@ def next_analysis(
         made: The analyses so far.
         seeds: How many each arm is to have, as asked for now.
         until_decided: Whether arms run on only until their comparisons are decided.
-        error: Of all planned analyses (`planned_error`).
+        error: Of all planned analyses: `PLANNED`, or `CROSSED` in a complete factorial.
     """
     if seeds < FIRST:
         return None

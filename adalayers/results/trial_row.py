@@ -60,7 +60,7 @@ class TrialRow:
 
         Raises:
             KeyError: What every row has is not there.
-            ValueError: Its seed is no whole number.
+            ValueError, OverflowError: Its seed is no whole number.
         """
         there = {name: cell for name, cell in cells.items() if cell}
         seed = int(float(there.pop("seed")))
@@ -68,7 +68,7 @@ class TrialRow:
         found = {name: cell if name in TEXTS else _value(cell) for name, cell in there.items()}
         columns = [name for name in there if name.startswith("config/") or name in _SETTINGS]
         settings = {name.removeprefix("config/"): found.pop(name) for name in columns}
-        return cls(**{"trial_id": "", **own}, seed=seed, settings=settings, found=found)
+        return cls(**{"trial_id": "", "stage": "", **own}, seed=seed, settings=settings, found=found)
 
     def cells(self) -> dict[str, Cell]:
         """Return the row by column."""
@@ -123,7 +123,7 @@ def read_trial_rows(folder: Folder, *, advice: str = RESTORE) -> dict[str, Trial
     for cells in frame.to_dict("records"):
         try:
             rows[cells["trial_id"]] = TrialRow.of_cells({str(name): cell for name, cell in cells.items()})
-        except (KeyError, ValueError) as error:
+        except (KeyError, ValueError, OverflowError) as error:
             raise _no_number(folder, "seed", cells["trial_id"], cells["seed"], advice) from error
     return rows
 

@@ -209,7 +209,9 @@ class Session:
                 metrics = [Metric(name, x, now, int(row["n"])) for name, x in found.items() if x is not None]
                 self._client.log_batch(run_id, metrics)
                 self._client.set_terminated(run_id)
-        self._client.set_terminated(self._parent, _study_status(self._study, trials))
+        lost = len(trials) and trials["status"].isin(["failed", "diverged"]).all()
+        ended = "FINISHED" if self._study.runs.state == "finished" else "KILLED"
+        self._client.set_terminated(self._parent, "FAILED" if lost else ended)
 
     def _find_experiment(self, name: str) -> str:
         from mlflow.exceptions import MlflowException
@@ -272,10 +274,3 @@ def _source(study: StudyFile) -> dict[str, str]:
 def _artifacts(folder: Folder) -> list[str]:
     inside = [f"{name}/{file}" for name in _ARTIFACT_FOLDERS for file in folder.names(name)]
     return [name for name in (*_ARTIFACTS, *inside) if not name.endswith(".partial") and folder.exists(name)]
-
-
-def _study_status(study: StudyFile, trials: pd.DataFrame) -> str:
-    """Return the parent's status, by `runs.state` and how the trials ended."""
-    if len(trials) and trials["status"].isin(["failed", "diverged"]).all():
-        return "FAILED"
-    return "FINISHED" if study.runs.state == "finished" else "KILLED"

@@ -16,7 +16,7 @@ from adalayers.comparisons import PlannedArm, crossing
 from adalayers.config import TrialConfig
 from adalayers.data.trial_data import TrialData
 from adalayers.request import StudyRequest
-from adalayers.results.interim_analyses import InterimAnalysis, next_analysis, planned_error
+from adalayers.results.interim_analyses import CROSSED, PLANNED, InterimAnalysis, next_analysis
 from adalayers.results.record import StudyRecord
 from adalayers.results.study_file import StudyFile
 from adalayers.results.trial_row import TrialRow
@@ -78,7 +78,7 @@ class Agenda:
         self._undecided, self._before, self._take = undecided, before, take
         self._analyses = [analysis for run in before.runs.history for analysis in run.analyses]
         self._earlier = len(self._analyses)
-        self._error = planned_error(crossed=self._crossed(factors))
+        self._error = CROSSED if self._crossed(factors) else PLANNED
         self._best_known = False
         self._order = self._in_order()
         self._arms_changed()

@@ -24,7 +24,7 @@ import numpy as np
 import pandas as pd
 from scipy import special, stats
 
-from adalayers.results.interim_analyses import InterimAnalysis, next_analysis, planned_error
+from adalayers.results.interim_analyses import CROSSED, PLANNED, InterimAnalysis, next_analysis
 from adalayers.results.study_file import RequestRecord
 from reports.evidence.evidence import Evidence
 from reports.evidence.holm import BETTER, SAME, WORSE, Estimate, decide, paired
@@ -118,7 +118,7 @@ def judged(request: RequestRecord, scores: np.ndarray, how: str) -> tuple[list[s
     scores: [arms, seeds]
     """
     names = [arm.name for arm in request.arms]
-    error = planned_error(crossed=bool(crossed(request)[0]))
+    error = CROSSED if crossed(request)[0] else PLANNED
     analyses: list[InterimAnalysis] = []
     for seeds, until_decided in RUNS[how]:
         while one := next_analysis(analyses, seeds, until_decided=until_decided, error=error):

@@ -196,7 +196,7 @@ class Family:
         Args:
             named: What is compared.
             analyses: All that were made, in order.
-            error: Of all planned ones (`interim_analyses.planned_error`).
+            error: Of all planned ones (`PLANNED` or `CROSSED` of `interim_analyses`).
         """
         looks = [
             {

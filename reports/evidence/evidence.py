@@ -11,7 +11,7 @@ from typing import Any
 
 import pandas as pd
 
-from adalayers.results.interim_analyses import InterimAnalysis, planned_error
+from adalayers.results.interim_analyses import CROSSED, PLANNED, InterimAnalysis
 from adalayers.results.measures import read_shared
 from adalayers.results.study_file import EnvironmentRecord, Factor, RequestRecord
 from adalayers.tasks.kinds import KINDS
@@ -126,7 +126,7 @@ class Evidence:
     @cached_property
     def error(self) -> float:
         """The error of all planned analyses."""
-        return planned_error(crossed=bool(omnibus.crossed(self.request)[0]))
+        return CROSSED if omnibus.crossed(self.request)[0] else PLANNED
 
     @cached_property
     def omnibus(self) -> list[omnibus.Omnibus]:
@@ -136,15 +136,8 @@ class Evidence:
     @cached_property
     def resampled(self) -> tuple[dict[claiming.Key, resampling.Variance], list[str]]:
         """Key of a claim -> its variances over draws of test examples; and why claims lack them."""
-        return resampling.example_variances(
-            self.loaded.predictions,
-            self.trials,
-            self.request,
-            self.split,
-            {claim.key: (claim.weights, claim.values) for claim in self.over_seeds},
-            self.environment.dataset.labels,
-            self.shared,
-        )
+        compared = {claim.key: (claim.weights, claim.values) for claim in self.over_seeds}
+        return resampling.example_variances(self.loaded, self.split, compared, self.shared)
 
     @cached_property
     def shared(self) -> list[int]:
@@ -193,10 +186,8 @@ class Evidence:
         for claim in sorted(self.claims, key=lambda claim: not claim.primary):
             if arms := names.sides(claim, self.request):
                 found.setdefault(arms[0], claim)
-        means = self.arms.set_index("arm")["mean"].fillna(-math.inf)
-        return {
-            arm: found[arm] for arm in means.sort_values(ascending=False, kind="stable").index if arm in found
-        }
+        order = self.arms.sort_values("mean", ascending=False, kind="stable")["arm"]
+        return {arm: found[arm] for arm in order if arm in found}
 
     @property
     def others(self) -> list[claiming.Claim]:
@@ -229,10 +220,6 @@ class Evidence:
         return [analysis for run in self.loaded.study.runs.history for analysis in run.analyses]
 
     # The search
-
-    @cached_property
-    def search(self) -> pd.DataFrame:
-        return tables.best_first(self.trials, self.request)
 
     @property
     def searches(self) -> int:
@@ -284,8 +271,9 @@ class Evidence:
 
     @cached_property
     def learned_arm(self) -> str | None:
-        """The best of `learned`, on validation."""
-        return tables.best_arm(self.arms[self.arms["arm"].isin(self.learned)])
+        """The best of `learned` on validation, the first of equals; None without any score."""
+        scored = self.arms[self.arms["arm"].isin(self.learned)].dropna(subset=["val_mean"])
+        return None if scored.empty else str(scored["arm"].iloc[scored["val_mean"].argmax()])
 
     @cached_property
     def profile(self) -> pd.DataFrame:

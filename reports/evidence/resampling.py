@@ -18,10 +18,10 @@ import numpy as np
 import pandas as pd
 
 from adalayers.results.files import PREDICTIONS, TRIALS, answers
-from adalayers.results.study_file import RequestRecord
 from adalayers.tasks.metrics import Answers, Counts, Metric, metric
 from reports.evidence.claims import Key
 from reports.reading.frames import numbers
+from reports.reading.load import Loaded
 from reports.tables import arms as tables
 from reports.words import count
 
@@ -48,30 +48,22 @@ class Variance(NamedTuple):
 
 
 def example_variances(
-    predictions: pd.DataFrame,
-    trials: pd.DataFrame,
-    request: RequestRecord,
-    split: str,
-    contrasts: Mapping[Key, Contrast],
-    names: Sequence[str],
-    shared: Collection[int] = (),
+    loaded: Loaded, split: str, contrasts: Mapping[Key, Contrast], shared: Collection[int] = ()
 ) -> tuple[dict[Key, Variance], list[str]]:
     """Return the variances of each contrast over draws of examples.
 
     Args:
-        predictions: Rows of `predictions.parquet`.
-        trials: Rows of `trials.csv`.
-        request: The study's, for its metric.
+        loaded: The study.
         split: Whose examples are drawn.
         contrasts: The comparisons, by key.
-        names: Of the classes.
         shared: Indices of the examples that also stand in train.
 
     Returns:
         Key of a contrast -> variances, and sentences on what is missing. A contrast is omitted if the predictions of
         any of its trials do not reproduce that trial's score.
     """
-    rows = tables.confirmed(trials)
+    request, predictions = loaded.study.request, loaded.predictions
+    names, rows = loaded.study.environment.dataset.labels, tables.confirmed(loaded.trials)
     scores = numbers(rows, f"{split}/{request.metric}").set_axis(rows["trial_id"]).dropna()
     if not contrasts or scores.empty:
         return {}, []

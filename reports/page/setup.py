@@ -93,10 +93,10 @@ def _shared(evidence: Evidence) -> dict[str, Any]:
 
 def _search(evidence: Evidence) -> Mapping[str, Any] | None:
     """Return the study's search: trials by status, its best on validation, and that of the confirmed best arm."""
-    request, rows, tried = evidence.request, evidence.search, searched(evidence.trials)
+    request, tried = evidence.request, searched(evidence.trials)
     if tried.empty:
         return None
-    done = rows.loc[rows["status"] == "completed", "score"].dropna()
+    done = numbers(tried[tried["status"] == "completed"], f"val/{request.metric}").dropna()
     best = next((arm for arm in evidence.request.arms if arm.role == "best"), None)
     row = evidence.row_of(best.name) if best else None
     return {

@@ -53,8 +53,10 @@ def load(folder: Folder | str | Path) -> Loaded:
     """
     try:
         return _load(files.study_folder(folder))
+    except BadInput:  # a store that does not answer
+        raise
     except OSError as error:
-        raise BadInput(f"could not read the results in {folder}: {error}") from error
+        raise BadInput(f"could not read the results in {getattr(folder, 'uri', folder)}: {error}") from error
 
 
 def _load(folder: Folder) -> Loaded:

@@ -26,7 +26,6 @@ def section(evidence: Evidence) -> Section | None:
         for arm in evidence.arms["arm"]
     ]
     for model in {run.base_model: run for run in evidence.request.published if run.classes}.values():
-        known = {score.name: score.f1 for score in model.classes}
-        rows.append([f"published, {model.base_model}", *(known.get(name, NONE) for name in scores)])
+        rows.append([f"published, {model.base_model}", *(model.classes.get(name, NONE) for name in scores)])
     caption = f"F1 on {SPLITS[evidence.split]}; words and type have to agree."
     return Section("Scores by entity class", [Table(["arm", *scores], rows, caption)])

@@ -55,7 +55,8 @@ def draw(evidence: Evidence) -> Figure | None:
     if not rows:
         return None
     frame = pd.DataFrame(rows).astype({"low": float, "high": float, "mean": float})
-    frame["name"] = plots.with_counts(frame["name"], frame["n"])
+    if frame["n"].nunique() > 1:
+        frame["name"] += frame["n"].map(" (n\u00a0=\u00a0{:.0f})".format)
     zone = evidence.request.smallest_effect or 0.0
     height = 1.0 + 0.34 * max(len(frame), 3)
     figure, axes = plots.single(height, f"difference in {evidence.scored}", "comparison")

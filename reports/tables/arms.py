@@ -17,7 +17,7 @@ from adalayers.results.intervals import mean_interval
 from adalayers.results.study_file import RequestRecord
 from adalayers.tasks.metrics import bounds
 from reports.reading.factors import column, level, of_trials
-from reports.reading.frames import numbers, searched, texts
+from reports.reading.frames import numbers, texts
 
 ONE_ANSWER = 0.99
 """Share of a split's examples with one and the same answer from which on a trial is said to give one answer.
@@ -54,10 +54,13 @@ def at_last_epoch(trials: pd.DataFrame, request: RequestRecord) -> pd.DataFrame:
 
 
 def without_score(trials: pd.DataFrame, score: str) -> dict[str, frozenset[int]]:
-    """Return arm -> the seeds of its trials that have no such score: failed, not believed, diverged without a floor."""
+    """Return arm -> the seeds of its trials that have no such score: failed, not believed, diverged without a floor.
+
+    A trial of no known seed counts as of seed 0, which no analysis leaves out.
+    """
     ended = trials["status"].isin(["completed", "diverged"])
     lost = (trials["status"] == "failed") | (ended & numbers(trials, score).isna())
-    rows = trials[(trials["stage"] == "confirm") & lost].dropna(subset=["seed"])
+    rows = trials[(trials["stage"] == "confirm") & lost].fillna({"seed": 0})
     return {str(arm): frozenset(map(int, seeds)) for arm, seeds in rows.groupby("arm")["seed"]}
 
 
@@ -104,24 +107,6 @@ def learning_arms(trials: pd.DataFrame, request: RequestRecord) -> list[str]:
     """Return the arms that train their mix weights, by their trials, else by the request."""
     settings = ((arm.name, _settings(trials, arm, request)) for arm in request.arms)
     return [name for name, own in settings if is_learned(str(own["mix"]), str(own["fusion"]))]
-
-
-def best_first(trials: pd.DataFrame, request: RequestRecord) -> pd.DataFrame:
-    """Return the search's completed and stopped trials, one seed each, with their score (best on validation so far).
-
-    Completed trials first, best first; a stopped trial's score is a lower bound on what it would have reached, so the
-    two never mix.
-    """
-    rows = searched(trials)
-    rows = rows[rows["status"].isin(["completed", "stopped"])]
-    rows = rows.assign(score=numbers(rows, f"val/{request.metric}"))
-    return rows.sort_values(["status", "score", "trial_id"], ascending=[True, False, True])
-
-
-def best_arm(arm_table: pd.DataFrame) -> str | None:
-    """Return the arm with the best mean validation score, the first of equals; None without any score."""
-    scored = arm_table.dropna(subset=["val_mean"])
-    return None if scored.empty else str(scored["arm"].iloc[scored["val_mean"].argmax()])
 
 
 def best_trial(trials: pd.DataFrame, request: RequestRecord) -> str | None:

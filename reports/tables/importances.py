@@ -7,32 +7,28 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Iterable, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import pandas as pd
 
 from adalayers.comparisons import IMPORTANCES_FROM
 from adalayers.results.study_file import RequestRecord
-from reports.reading.frames import numbers, records
+from reports.reading.frames import numbers, records, searched
 from reports.reading.space import Domain, as_choice
-from reports.tables.arms import best_first
-
-if TYPE_CHECKING:
-    from optuna import Study
 
 RESAMPLES = 50
-SEED = 0
 
 
 def search_points(trials: pd.DataFrame, request: RequestRecord, space: Sequence[Domain]) -> pd.DataFrame:
-    """A row per completed or stopped trial of the search with a score and every hyperparameter of the space.
+    """A row per completed trial of the search with a score and every hyperparameter of the space.
 
-    Columns: trial_id, status, score, and one per hyperparameter: a number, or the choice as text.
-    Completed trials first, best first; ids decide between equals.
+    Columns: trial_id, score, and one per hyperparameter: a number, or the choice as text. Best first; ids decide
+    between equals.
     """
-    rows = best_first(trials, request)
-    table = rows[["trial_id", "status", "score"]].copy()
+    rows = searched(trials)
+    rows = rows[rows["status"] == "completed"]
+    table = pd.DataFrame({"trial_id": rows["trial_id"], "score": numbers(rows, f"val/{request.metric}")})
     for domain in space:
         column = f"config/{domain.name}"
         if domain.choices and column in rows.columns:
@@ -41,25 +37,28 @@ def search_points(trials: pd.DataFrame, request: RequestRecord, space: Sequence[
             table[domain.name] = numbers(rows, column)
             if domain.log:
                 table[domain.name] = table[domain.name].where(table[domain.name] > 0)
-    return table.dropna().reset_index(drop=True)
+    return table.dropna().sort_values(["score", "trial_id"], ascending=[False, True], ignore_index=True)
 
 
 def importances(points: pd.DataFrame, space: Sequence[Domain]) -> pd.DataFrame:
     """A row per hyperparameter of the space, most important first.
 
-    points: as from `search_points`; its completed rows count.
+    points: as from `search_points`.
     importance: its share of the whole, the shares adding up to 1 (equal where the scores show nothing).
     low, high:  range of the middle 90% over bootstrap resamples of the trials, always the same ones.
     Empty with fewer than `IMPORTANCES_FROM` completed trials, fewer than two hyperparameters, or scores all the same.
     """
-    done = points[points["status"] == "completed"].reset_index(drop=True)
-    if len(done) < IMPORTANCES_FROM or len(space) < 2 or done["score"].nunique() < 2:
+    if len(points) < IMPORTANCES_FROM or len(space) < 2 or points["score"].nunique() < 2:
         return pd.DataFrame()
     # Optuna costs two seconds to import: only where there is something to evaluate.
+    import optuna
     from optuna.importance import PedAnovaImportanceEvaluator, get_param_importances
 
-    study, rng = _new_study(), np.random.default_rng(SEED)
-    study.add_trials(_trials(done, space))
+    before = optuna.logging.get_verbosity()
+    optuna.logging.set_verbosity(optuna.logging.WARNING)
+    study, rng = optuna.create_study(direction="maximize"), np.random.default_rng(0)
+    optuna.logging.set_verbosity(before)
+    study.add_trials(_trials(points, space))
     trials = study.get_trials(deepcopy=False)
     evaluator = PedAnovaImportanceEvaluator(target_quantile=target_share(len(trials)))
     names = [domain.name for domain in space]
@@ -78,7 +77,7 @@ def importances(points: pd.DataFrame, space: Sequence[Domain]) -> pd.DataFrame:
         spread = [shares(rng.integers(len(trials), size=len(trials))) for _ in range(RESAMPLES)]
     low, high = np.percentile(spread, [5, 95], axis=0)
     table = pd.DataFrame([(domain.name, domain.role) for domain in space], columns=["name", "role"])
-    table = table.assign(importance=whole, low=low, high=high, n=len(done))
+    table = table.assign(importance=whole, low=low, high=high, n=len(points))
     return table.sort_values("importance", ascending=False, kind="stable").reset_index(drop=True)
 
 
@@ -101,14 +100,3 @@ def _trials(done: pd.DataFrame, space: Sequence[Domain]) -> list[Any]:
             kinds[domain.name] = distributions.FloatDistribution(float(low), float(high), log=domain.log)
     rows = zip(records(done[[*kinds]]), done["score"], strict=True)
     return [create_trial(params=row, distributions=kinds, value=float(score)) for row, score in rows]
-
-
-def _new_study() -> Study:
-    """Return an empty study, without Optuna's line on it."""
-    import optuna
-
-    before = optuna.logging.get_verbosity()
-    optuna.logging.set_verbosity(optuna.logging.WARNING)
-    study = optuna.create_study(direction="maximize")
-    optuna.logging.set_verbosity(before)
-    return study

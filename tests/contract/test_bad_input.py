@@ -44,6 +44,7 @@ def refuse(argv, capsys):
         ("minilm", "wanted flags alone, got 'minilm'"),
         (f"--output {__file__} --dry-run", "a folder as --output"),
         ("--output ~nouser-of-this-name/r", "~nouser-of-this-name"),
+        ("--dataset ~nouser-of-this-name/x", "~nouser-of-this-name"),
         ("--output ''", "a folder as --output, got none"),
         ("--output s3://", "'s3://' (ValueError: it names no bucket)"),
         ("--tracking-uri http://[::1", "an MLflow tracking URI"),

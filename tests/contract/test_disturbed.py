@@ -63,7 +63,6 @@ def disturbed(world, ray_here):
     # A short path: Ray's sockets lie below it.
     with tempfile.TemporaryDirectory(prefix="d-", dir="/tmp", ignore_cleanup_errors=True) as root:
         study = Study(world, Path(root), "disturbed", DISTURBED)
-        (Path(root) / "t").mkdir()
         folder, ran, left = study.folder.path().parent, [], []
         for run in (terminated, killed, trials_here()(to_the_end)):
             ran.append(run(study, world))

@@ -35,11 +35,6 @@ def draw(name: str, figure: Figure) -> None:
             assert axes.get_xlabel() or axes.get_label() == "<colorbar>", name
 
 
-def figures_of(evidence: Evidence) -> dict[str, Figure]:
-    """Return the figures of both pages."""
-    return {**study_page(evidence).figures, **details(evidence).figures}
-
-
 def nan_metrics(made: MadeUp) -> None:
     for row in made.trials + made.history:
         row |= {key: np.nan for key in row if key.startswith(("val/", "test/", "mix/"))}
@@ -116,7 +111,7 @@ def test_every_part_and_figure_survives(tmp_path, name):
     by_layer = {f"{layer:02d}": 1 / layer for layer in range(1, made.layers + 1)}
     write_measures(folder, {}, {"variability": Measured(value=6.0, by_layer=by_layer, distance=False)})
     evidence = Evidence(load(folder))
-    figures = figures_of(evidence)
+    figures = {**study_page(evidence).figures, **details(evidence).figures}
     text = both_pages(evidence)
     assert {*re.findall(r"\(figures/(\w+)\.png\)", text)} == set(figures)
     cases = [Case("here", evidence)]

@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 from ray.tune.search.optuna import OptunaSearch
 
+from adalayers.command.studies import find_study
 from adalayers.config import with_overrides
 from adalayers.models.model import FusionModel
 from adalayers.tasks.kinds import KINDS
@@ -30,10 +31,6 @@ PLACES = {
 SAMPLES = 25
 
 
-def study_of(name):
-    return importlib.import_module(f"studies.{name}").STUDY
-
-
 def of_its_kind(study, shape):
     """Return the shape of a task that the study takes."""
     if study.task_kind is None:
@@ -49,14 +46,14 @@ anywhere = pytest.mark.parametrize("place", PLACES)
 def plan_of(name, place):
     """Return a study, its setting in a place, and its plan there."""
     shape, dataset = PLACES[place]
-    study = study_of(name)
+    study = find_study(name)
     setting = setting_of(study, of_its_kind(study, shape), dataset)
     return study, setting, planned(study, setting)
 
 
 @every
 def test_a_study_says_what_it_asks_and_has_a_space_of_its_name(name):
-    study, text = study_of(name), (ROOT / "studies" / f"{name}.py").read_text()
+    study, text = find_study(name), (ROOT / "studies" / f"{name}.py").read_text()
     doc = ast.get_docstring(ast.parse(text)) or ""
     assert tuple(re.findall(r"^([A-Z][a-z]+) {2,}", doc, re.M)) == HEADINGS
     assert study.name == name
@@ -66,10 +63,6 @@ def test_a_study_says_what_it_asks_and_has_a_space_of_its_name(name):
     assert len(text.splitlines()) <= 200, "readable in a minute"
     for part in study.page.parts:
         assert callable(importlib.import_module(f"reports.sections.{part}").section)
-
-
-def inside(distribution, value):
-    return distribution._contains(distribution.to_internal_repr(value))
 
 
 @every
@@ -82,16 +75,16 @@ def test_every_configuration_of_a_space_can_run(name, place):
         drawn = [{key: of.sample(random_state=rng) for key, of in domains.items()} for _ in range(SAMPLES)]
         for values in [*search.first, *drawn]:
             with_overrides(search.base, values).check(setting.shape)
-        distributions = OptunaSearch.convert_search_space(domains)
-        for key, values in search.space.grid.items():
-            if key in domains:
-                assert values, f"nothing of the grid of {key} is left"
-                assert all(inside(distributions[key], value) for value in values), f"{key}: {values}"
+        grid, distributions = search.space.grid, OptunaSearch.convert_search_space(domains)
+        for key in grid.keys() & domains.keys():
+            assert grid[key], f"nothing of the grid of {key} is left"
+            of = distributions[key]
+            assert all(of._contains(of.to_internal_repr(value)) for value in grid[key]), f"{key}: {grid[key]}"
 
 
 @every
 def test_a_model_of_every_arm_can_be_built(name):
-    study = study_of(name)
+    study = find_study(name)
     shape = of_its_kind(study, made_shape("token", 5, layers=3, width=16))
     for arm in planned(study, setting_of(study, shape, k=16, heads=4, feedforward=8)).arms:
         assert FusionModel(arm.config, shape).n_parameters() > 0

@@ -3,12 +3,10 @@
 import dataclasses
 from typing import Any
 
-from adalayers.presets import ClassScore, Published
+from adalayers.presets import Published
 from tests.helpers.made_up import CONTROL, MadeUp
 
-CLASSES = tuple(
-    ClassScore(name=name, precision=0.91, recall=0.92, f1=0.915, predicted=1697) for name in ("LOC", "PER")
-)
+CLASSES = {"LOC": 0.915, "PER": 0.915}
 
 
 def published(made: MadeUp, **changes: Any) -> Published:
@@ -33,7 +31,7 @@ def published(made: MadeUp, **changes: Any) -> Published:
         states="layers 1 to 6",
         states_here="layers 1 to 6",
         config={"alpha": 1},
-        classes=CLASSES if made.tokens else (),
+        classes=CLASSES if made.tokens else {},
     )
     return dataclasses.replace(same, **changes)
 

@@ -19,12 +19,11 @@ GRID = {
 """The cells of a 4 x 3 core: name -> configuration."""
 
 
-def trials(scores: Mapping[str, Mapping[int, float]], **more: Mapping[str, float]) -> pd.DataFrame:
-    """Return confirmed trials with test scores, arm -> seed -> score; more: a column -> its value by arm."""
+def trials(scores: Mapping[str, Mapping[int, float]]) -> pd.DataFrame:
+    """Return confirmed trials with test scores, arm -> seed -> score."""
     rows = [
         {"stage": "confirm", "status": "completed", "arm": arm, "seed": seed, "trial_id": f"{arm}-{seed:03d}"}
         | {f"test/{METRIC}": score, "config/mix": "learned", "fusion": "layer-mix"}
-        | {name: by_arm[arm] for name, by_arm in more.items()}
         for arm, of_arm in scores.items()
         for seed, score in of_arm.items()
     ]
@@ -44,27 +43,14 @@ def request(arms: Mapping[str, Mapping[str, Any]] | Sequence[str], **changed: An
     of = arms if isinstance(arms, Mapping) else {arm: {} for arm in arms}
     known = [PlannedArm(arm, "core" if config else "", dict(config)) for arm, config in of.items()]
     factors = list(next(iter(of.values())))
-    how = {
-        "metric": METRIC,
-        "control": known[0].name,
-        "smallest_effect": 0.01,
-        "factors": tuple(Factor(name, name) for name in factors),
-        "nuisance": (),
-        "arms": tuple(known),
-        "comparisons": tuple(planned_comparisons(known, factors, known[0].name)),
-    }
+    how = {"metric": METRIC, "control": known[0].name, "smallest_effect": 0.01, "arms": tuple(known)}
+    how |= {"factors": tuple(Factor(name, name) for name in factors)}
+    how |= {"comparisons": tuple(planned_comparisons(known, factors, known[0].name))}
     return RequestRecord(**{**how, **changed})
 
 
 def analysed(arms: Collection[str], *ends: int, **changed: Any) -> list[InterimAnalysis]:
     """Return planned analyses after so many seeds of every arm, which share 4% in equal parts."""
-    return [
-        InterimAnalysis(
-            after=end,
-            level=PLANNED / len(ends),
-            planned=ends,
-            covered={arm: [*range(1, end + 1)] for arm in arms},
-            **changed,
-        )
-        for end in ends
-    ]
+    covered = {end: {arm: [*range(1, end + 1)] for arm in arms} for end in ends}
+    own = {"level": PLANNED / max(1, len(ends)), "planned": ends, **changed}
+    return [InterimAnalysis(**{"after": end, "covered": of, **own}) for end, of in covered.items()]

@@ -29,6 +29,7 @@ from adalayers.results.study_file import Run, StudyFile, from_json
 from adalayers.storage.folder import Folder
 from adalayers.tasks.metrics import class_scores, token_scores
 from adalayers.tasks.schemes import scheme_or_runs
+from tests.helpers.made_scores import analysed
 
 CONTROL = "alpha=1 entropy_weight=0"
 ALPHAS, WEIGHTS, LAYERS = (1, 8, 64, 512), (0.0, 0.001, 0.01), 6
@@ -123,17 +124,9 @@ class MadeUp:
         happened: list[dict[str, Any]] = []
         for day, ends in enumerate(runs, start=1):
             end = max(ends, default=before)
-            analyses = tuple(
-                InterimAnalysis(
-                    after=after,
-                    level=CROSSED / len(runs[0]) if day == 1 else EXTENSIONS / 2 ** (day - 1),
-                    planned=tuple(runs[0]),
-                    extension=day > 1,
-                    covered={name: [*range(1, after + 1)] for name in names},
-                )
-                for after in ends
-                if after >= FIRST
-            )
+            level = CROSSED / len(runs[0]) if day == 1 else EXTENSIONS / 2 ** (day - 1)
+            how = {"level": level, "planned": tuple(runs[0]), "extension": day > 1}
+            analyses = tuple(analysed(names, *(after for after in ends if after >= FIRST), **how))
             scored = dict.fromkeys(("confirmed", "test_scored"), len(names) * (end - before))
             when = {"started": f"2026-05-0{day}", "ended": f"2026-05-0{day}T12:00", "seconds": 812.0}
             made = Run(

@@ -8,7 +8,6 @@ After a change of a study, rewrite them and read the difference:
 import dataclasses
 import importlib
 from collections.abc import Iterator, Mapping
-from pathlib import Path
 from typing import Any
 
 from adalayers.states import Settings, Stream
@@ -66,10 +65,6 @@ MORE: dict[str, dict[str, dict[str, Any]]] = {
 """What else a study is planned on, where its plan depends on it."""
 
 
-def plan_file(name: str) -> Path:
-    return PLANS / f"{name}.txt"
-
-
 def plans(name: str) -> str:
     """Return what a study plans, on all that it is planned on."""
     study = importlib.import_module(f"studies.{name}").STUDY
@@ -124,4 +119,4 @@ def _words(values: Mapping[str, Any] | Settings) -> str:
 if __name__ == "__main__":
     PLANS.mkdir(exist_ok=True)
     for each in STUDIES:
-        plan_file(each).write_text(plans(each), encoding="utf-8")
+        (PLANS / f"{each}.txt").write_text(plans(each), encoding="utf-8")

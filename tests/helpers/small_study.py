@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import os
 import subprocess
+import sys
 import tempfile
 import time
 from collections.abc import Callable, Mapping, Sequence
@@ -18,7 +19,7 @@ from adalayers.results.files import CLAIMS, FINISHED, HISTORY, PREDICTIONS, STUD
 from adalayers.storage.folder import Folder
 from tests.helpers.long_form import Wrong
 from tests.helpers.pages import rebuild_claims
-from tests.helpers.studying import command
+from tests.helpers.studying import SCRIPT, flags
 
 FLAGS = (
     *("--set", "alpha=8", "entropy_weight=0", "--search", "grid", "--scheduler", "fifo", "--trials", "4"),
@@ -38,11 +39,12 @@ PATIENCE = 600.0
 class Study:
     """The study in one output folder, run by its user's command in a process group of its own."""
 
-    def __init__(self, made: dict[str, Path], root: Path, name: str, flags: Sequence[str]):
+    def __init__(self, made: dict[str, Path], root: Path, name: str, more: Sequence[str]):
         self.output = root / name / "results"
         self.folder = Folder(self.output / "alpha_lambda" / "tiny-echo")
         self.cache, self.log = root / name / "cache", root / f"{name}.log"
-        self._argv = command(made, self.output, *flags)
+        self._argv = [str(SCRIPT), *flags(made, self.output, *more)]
+        (root / "t").mkdir(exist_ok=True)
         own = {"TMPDIR": str(root / "t"), "OMP_NUM_THREADS": "1", "RAY_worker_niceness": "0"}
         self.environment = {**os.environ, **own}
 
@@ -53,8 +55,7 @@ class Study:
             environment: Its variables; none: the study's own.
             at: Code to run it by, and that code's arguments.
         """
-        python, *script = self._argv
-        argv = [python, *(["-c", *at] if at else []), *script]
+        argv = [sys.executable, *(["-c", *at] if at else []), *self._argv]
         variables = {**(environment or self.environment), "TMPDIR": self.environment["TMPDIR"]}
         with self.log.open("a") as file:
             print("--- run", file=file, flush=True)

@@ -23,3 +23,11 @@ def made_states(states: Iterable[State], tokens: int, width: int, seed: int = 0)
     """Return random numbers as each of some hidden states of a batch: (tokens, width)."""
     generator = torch.Generator().manual_seed(seed)
     return {state: torch.randn(tokens, width, generator=generator) for state in states}
+
+
+def moved(module: torch.nn.Module, by: float = 0.3) -> torch.nn.Module:
+    """Move all parameters from their start, and return the module: zeros and ones hide what is left out."""
+    with torch.no_grad():
+        for parameter in module.parameters():
+            parameter.add_(by * torch.randn_like(parameter))
+    return module

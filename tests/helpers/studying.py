@@ -3,7 +3,6 @@
 import contextlib
 import io
 import os
-import sys
 from dataclasses import dataclass
 from pathlib import Path
 from unittest import mock
@@ -65,10 +64,6 @@ def flags(made: dict[str, Path], output: Path, *more: str) -> list[str]:
         *("--seeds", "2", "--max-concurrent", "2"),
         *more,
     ]
-
-
-def command(made: dict[str, Path], output: Path, *more: str) -> list[str]:
-    return [sys.executable, str(SCRIPT), *flags(made, output, *more)]
 
 
 @dataclass(frozen=True)

@@ -4,6 +4,7 @@ folder = tiny_backbone(tmp_path / "model", family="roberta", layers=3)
 AutoModel.from_pretrained(folder), AutoTokenizer.from_pretrained(folder)
 """
 
+import json
 import string
 from collections.abc import Iterable
 from pathlib import Path
@@ -12,6 +13,7 @@ from typing import Any
 import torch
 
 from adalayers.storage import hub
+from tests.helpers.states import moved
 
 FAMILIES = ("bert", "roberta", "xlm-roberta", "distilbert", "deberta-v2", "electra", "bart", "t5")
 """Families that most tests run over; `tiny_backbone` makes every one of `adalayers.backbones.families.FAMILIES`."""
@@ -50,14 +52,16 @@ def tiny_backbone(
     made = _config(family, tokenizer, layers, width, heads, config)
     with torch.random.fork_rng(devices=[]), hub.quiet():
         torch.manual_seed(seed)
-        model = transformers.AutoModel.from_config(made)
-        # Biases and norms start at 0 and 1: noise makes every parameter matter to a test.
-        with torch.no_grad():
-            for parameter in model.parameters():
-                parameter.add_(0.05 * torch.randn_like(parameter))
+        model = moved(transformers.AutoModel.from_config(made), 0.05)
         model.save_pretrained(folder)
         tokenizer.save_pretrained(folder)
     return folder
+
+
+def says(folder: Path, name: str = "config.json", **changes: Any) -> None:
+    """Change entries of a folder's file of JSON."""
+    path = folder / name
+    path.write_text(json.dumps({**json.loads(path.read_text()), **changes}))
 
 
 def batch(lengths: list[int]) -> tuple[torch.Tensor, torch.Tensor]:

@@ -3,7 +3,6 @@
 import itertools
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -14,12 +13,9 @@ from adalayers.comparisons import Comparison, PlannedArm, crossing, planned_comp
 ALPHAS, WEIGHTS = (1, 8, 64, 512), (0.0, 0.001, 0.01)
 
 
-def cell(**config: Any) -> PlannedArm:
-    return PlannedArm(" ".join(f"{key}={value:g}" for key, value in config.items()), "core", config)
-
-
 def grid(**levels: Sequence[float]) -> list[PlannedArm]:
-    return [cell(**dict(zip(levels, values, strict=True))) for values in itertools.product(*levels.values())]
+    configs = [dict(zip(levels, values, strict=True)) for values in itertools.product(*levels.values())]
+    return [PlannedArm(" ".join(f"{k}={v:g}" for k, v in own.items()), "core", own) for own in configs]
 
 
 GRID = grid(alpha=ALPHAS, weight=WEIGHTS)

@@ -22,9 +22,11 @@ def test_impossible_values_are_bad_input_that_names_them():
 
 
 def test_text_becomes_the_fields_type():
-    texts = ["k=32", "k=32", "lr=1e-3", "positions=true", "mix_lr=none", "mix=uniform", "layer=2"]
-    typed = configs.parse_overrides(texts)
-    assert typed == {"k": 32, "lr": 1e-3, "positions": True, "mix_lr": None, "mix": "uniform", "layer": 2}
+    texts = f"k=32 k=32 lr=1e-3 positions=true mix_lr=none mix=uniform layer=2 draw={2**63 - 1}"
+    wanted = {"k": 32, "lr": 1e-3, "positions": True, "mix_lr": None, "mix": "uniform", "layer": 2}
+    assert configs.parse_overrides(texts.split()) == wanted | {"draw": 2**63 - 1}, (
+        "beyond a float's digits too"
+    )
 
 
 @pytest.mark.parametrize(

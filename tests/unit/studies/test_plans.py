@@ -8,14 +8,14 @@ from adalayers.command.flags import parse
 from adalayers.comparisons import PlannedArm
 from studies import alpha_lambda, decoder_layers, few_shot, methods, single_layer, width
 from tests.helpers.planning import planned, setting_of
-from tests.helpers.plans import BART, STUDIES, TEXTS, WORDS, plan_file, plans
+from tests.helpers.plans import BART, PLANS, STUDIES, TEXTS, WORDS, plans
 from tests.helpers.refusing import refused
 
 
 @pytest.mark.parametrize("name", STUDIES)
 def test_a_study_plans_what_it_planned(name):
     """Where that is meant to change: `python -m tests.helpers.plans`, and read the difference."""
-    assert plans(name).splitlines() == plan_file(name).read_text(encoding="utf-8").splitlines()
+    assert plans(name).splitlines() == (PLANS / f"{name}.txt").read_text(encoding="utf-8").splitlines()
 
 
 def test_what_a_study_cannot_set_is_named():

@@ -22,7 +22,7 @@ from adalayers.data.prepare import prepare
 from adalayers.request import DataRequest
 from adalayers.states import Stream
 from tests.helpers.refusing import refused
-from tests.helpers.tiny import batch, tiny_backbone
+from tests.helpers.tiny import batch, says, tiny_backbone
 
 WEIGHTS = pretrained.WEIGHTS_FILE
 
@@ -31,11 +31,6 @@ WEIGHTS = pretrained.WEIGHTS_FILE
 def folder(world, tmp_path):
     """A copy of a small BERT that a test may spoil."""
     return shutil.copytree(world["backbone"], tmp_path / "tiny")
-
-
-def says(folder, name="config.json", **changes):
-    path = folder / name
-    path.write_text(json.dumps({**json.loads(path.read_text()), **changes}))
 
 
 def read(folder):

@@ -1,6 +1,5 @@
 """What the dry run says of the data."""
 
-import json
 import re
 
 from adalayers.backbones import loading
@@ -14,14 +13,13 @@ from adalayers.data.prepare import prepare
 from adalayers.request import DataRequest
 from studies import capacity
 from studies.backbones import STUDY
-from tests.helpers.tiny import tiny_backbone
+from tests.helpers.tiny import says, tiny_backbone
 
 
 def llama(folder, **sizes):
     """Make a folder of a decoder of bfloat16 weights, its weights left out."""
     tiny_backbone(folder, "llama", layers=2)
-    config = json.loads((folder / "config.json").read_text())
-    (folder / "config.json").write_text(json.dumps({**config, "dtype": "bfloat16", **sizes}))
+    says(folder, dtype="bfloat16", **sizes)
     (folder / "model.safetensors").unlink()
     return str(folder)
 

@@ -36,7 +36,7 @@ def ran(monkeypatch):
 
 def test_a_study_runs_from_python_and_returns_its_results(ran):
     how = {"backbone": ["minilm", "gpt2"], "seeds": 6, "set": {"k": 32, "positions": True}, "fresh": True}
-    results = adalayers.study("single_layer", **how, label=None)
+    results = adalayers.study("single_layer", **how, label=None, rates=[])
     words = "--backbone minilm gpt2 --seeds 6 --set k=32 positions=True --fresh"
     assert (ran["argv"], ran["program"]) == (words.split(), "adalayers study single_layer")
     assert results.arms["arm"].iloc[0] == "published"

@@ -3,6 +3,7 @@
 import sys
 import time
 from types import SimpleNamespace
+from unittest import mock
 
 import pytest
 
@@ -45,10 +46,7 @@ def test_the_command_that_continues_a_fresh_study_sets_nothing_aside(earlier, mo
 
 
 def test_before_that_the_command_is_the_same(earlier, monkeypatch, capsys):
-    def interrupted(*given):
-        raise KeyboardInterrupt
-
-    monkeypatch.setattr(cases, "cases", interrupted)
+    monkeypatch.setattr(cases, "cases", mock.Mock(side_effect=KeyboardInterrupt))
     assert main(STUDY, argv=ARGV) == 130
     assert earlier.folder.exists()
     last = capsys.readouterr().err.splitlines()[-1]
@@ -85,11 +83,8 @@ def test_a_trial_that_is_larger_than_every_machine_is_refused(settings, said):
 
 
 def test_a_cluster_may_have_more_cpus_than_this_machine(monkeypatch):
-    def canonical(*_):
-        raise InterruptedError("reached")
-
     monkeypatch.setattr(cases, "check_address", lambda address: None)
-    monkeypatch.setattr(cases.sources, "canonical", canonical)
+    monkeypatch.setattr(cases.sources, "canonical", mock.Mock(side_effect=InterruptedError("reached")))
     flags = parse(STUDY, ["--cpus-per-trial", "4096", "--tracking-uri", "none"])
     refused("--cpus-per-trial of at most", cases.cases, STUDY, flags)
     monkeypatch.setenv("RAY_ADDRESS", "127.0.0.1:6379")

@@ -3,6 +3,7 @@
 import functools
 
 import pytest
+import torch
 
 from adalayers.__main__ import main
 from adalayers.command.repeat import data_request
@@ -34,6 +35,12 @@ def trained(world):
         return prepared, TrialRow(trial_id=trial_id(CONFIG, data.shape, 1, data.provenance), **known).cells()
 
     return trained
+
+
+@pytest.fixture(autouse=True)
+def _denormal_numbers_again():
+    yield
+    torch.set_flush_denormal(False)  # which `repeat` sets for good
 
 
 @pytest.fixture

@@ -2,6 +2,7 @@
 
 import io
 import sys
+from unittest import mock
 
 import pytest
 
@@ -25,8 +26,5 @@ def test_a_mistyped_command_is_named_first(argv, capsys):
 
 
 def test_ctrl_c_ends_a_command_without_a_traceback(capsys):
-    def interrupted():
-        raise KeyboardInterrupt
-
-    assert run_command(interrupted) == 130
+    assert run_command(mock.Mock(side_effect=KeyboardInterrupt)) == 130
     assert capsys.readouterr().err == "interrupted\n"

@@ -10,7 +10,7 @@ from adalayers.data import feature_choice
 from adalayers.data.feature_choice import MEMORY_SHARE
 from adalayers.data.prepare import prepare
 from adalayers.errors import BadInput
-from adalayers.request import DataRequest
+from adalayers.request import DataRequest, Resources
 from tests.helpers.tiny import tiny_backbone
 
 SHORT, LONG = ["Anna", "sleeps"], ["the", "cat", "and", "the", "dog"]
@@ -80,5 +80,5 @@ def test_as_asked_else_by_what_there_is_room_for(asked, change, mode, monkeypatc
     monkeypatch.setattr(feature_choice, "free_bytes", lambda cache: (room.memory, room.disk, room.gpu))
     monkeypatch.setattr(feature_choice, "missing_bytes", lambda prepared, cache: room.missing)
     prepared = SimpleNamespace(store_bytes=room.store)
-    chosen, _ = feature_choice.feature_choice(prepared, asked, tmp_path, gpus_per_trial=room.share)
+    chosen, _ = feature_choice.feature_choice(prepared, asked, tmp_path, Resources(gpus_per_trial=room.share))
     assert chosen == mode

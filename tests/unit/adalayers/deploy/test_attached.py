@@ -283,12 +283,9 @@ def test_a_base_model_may_be_compiled_after_attaching_and_one_that_was_before_is
         torch.compiler.reset()
 
 
-@pytest.fixture(scope="module", params=["left", "right"])
-def tokenizer(request, backbone):
-    return transformers.AutoTokenizer.from_pretrained(backbone, padding_side=request.param)
-
-
-def test_answers_are_those_that_predict_gives(made, backbone, tokenizer):
+@pytest.mark.parametrize("side", ["left", "right"])
+def test_answers_are_those_that_predict_gives(made, backbone, side):
+    tokenizer = transformers.AutoTokenizer.from_pretrained(backbone, padding_side=side)
     tasks = {name: adalayers.load(task.best) for name, task in made.items()}
     shared = {name: adalayers.TrainedTask(task) for name, task in tasks.items()}
     texts = ["Anna read a book in London.", "the dog slept"]

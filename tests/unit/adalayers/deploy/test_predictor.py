@@ -114,6 +114,12 @@ def test_the_command_prints_text_and_lines_of_json(made, predict, tmp_path):
     assert said[1].split() == ["acceptability-demo:", label["label"], f"{label['probability']:.3f}"]
 
 
+def test_tasks_of_one_name_are_numbered(made, predict, tmp_path):
+    folders = [shutil.copytree(made["text"].best, tmp_path / name) for name in ("x-3", "x", "other/x")]
+    said = predict(*folders, "--text", "a", "--format", "jsonl").out
+    assert [*json.loads(said)["tasks"]] == ["x-3", "x", "x-3-3"]
+
+
 def test_the_command_reads_standard_input_and_several_texts_in_their_order(made, predict, monkeypatch):
     texts = [f"{text} {n}" for n in range(20) for text in made["text"].inputs[:15]]
     monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO("\n".join(texts).encode())))
@@ -195,7 +201,6 @@ def piped(folder):
     os.mkfifo(folder / WEIGHTS)
 
 
-CLASSIFY = "head.classify.bias"
 DAMAGES = [
     (lambda best: (best / CONFIG).write_bytes(b'{"format'), "config.json cannot be read"),
     (lambda best: (best / CONFIG).write_bytes(b"[]"), "config.json cannot be read: .*an object"),
@@ -209,7 +214,7 @@ DAMAGES = [
     (damaged(lambda config, _: config.update(labels=["only"])), "labels are 1, and shape.n_outputs 2"),
     (damaged(lambda config, _: config.update(labels=["one", "one"])), "labels holds one twice"),
     (damaged(lambda _, tensors: tensors.update(more=torch.ones(1))), r"Unexpected key\(s\).*: .more"),
-    (damaged(lambda _, tensors: tensors[CLASSIFY].fill_(math.nan)), "not finite"),
+    (damaged(lambda _, tensors: tensors["head.classify.bias"].fill_(math.nan)), "not finite"),
     (piped, "model.safetensors cannot be read: .*it is no file"),
 ]
 """Of each check of what is read one; `tests/fuzz.py` draws many more."""

@@ -237,8 +237,7 @@ def test_states_beyond_half_precision_are_stored_as_float32(make, scale):
     assert torch.isfinite(read(features)).all()
 
 
-def test_a_store_that_went_on_as_float32_is_continued(make, n_batches, monkeypatch):
-    monkeypatch.setattr("adalayers.features.store.KEEP_SECONDS", 0.0)
+def test_a_store_that_went_on_as_float32_is_continued(make, n_batches):
     passes = []
 
     def beyond(states):
@@ -268,10 +267,6 @@ def test_a_disk_that_is_too_small_or_a_cache_that_cannot_be_made(make, tmp_path,
     refused(r"wanted \d+\.\d kB for hidden .* 10 bytes are free.*--cache-dir", make)
 
 
-def full_disk():
-    raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
-
-
 @pytest.mark.parametrize("batches", [0, 2])
 def test_a_full_disk_is_said_and_the_next_run_goes_on(make, n_batches, tmp_path, monkeypatch, batches):
     """The disk takes half of a batch's rows in one of its files; what was kept before is gone on with."""
@@ -280,7 +275,7 @@ def test_a_full_disk_is_said_and_the_next_run_goes_on(make, n_batches, tmp_path,
     def fills_the_disk(writer, states):
         if writer.batches == batches:
             writer._files[0].write(b"half of it")
-            full_disk()
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
         append(writer, states)
 
     with monkeypatch.context() as full:

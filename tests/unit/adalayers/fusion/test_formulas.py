@@ -8,7 +8,7 @@ import torch
 
 from tests.helpers.formulas import array, gelu, normalised, read, softmax
 from tests.helpers.mixing import LENGTHS, TOKENS, WIDTH, K, of
-from tests.helpers.states import made_shape, made_states
+from tests.helpers.states import made_shape, made_states, moved
 
 HEADS = 2
 
@@ -40,17 +40,20 @@ def layer_attention(made, states, places, renormalise):
     return (weights[..., None] * x).sum(0)
 
 
+def attended(joint, heads):
+    """Self-attention of one sequence: queries, keys and values side by side [time, 3 width]."""
+    parts = [np.split(part, heads, axis=1) for part in np.split(joint, 3, axis=1)]
+    mixed = [softmax(q @ k.T / math.sqrt(q.shape[1])) @ v for q, k, v in zip(*parts, strict=True)]
+    return np.concatenate(mixed, axis=1)
+
+
 def aggregated(module, x):
     """A of the rows of x [rows, K]."""
     if module is None:
         return x.mean(0)
     if hasattr(module, "w"):
         return softmax(np.tanh(x @ array(module.w))) @ x
-    q, k, v = (x @ part.T for part in array(module.into.weight).reshape(3, K, WIDTH))
-    each = K // HEADS
-    heads = [slice(h * each, (h + 1) * each) for h in range(HEADS)]
-    mixed = [softmax(q[:, h] @ k[:, h].T / math.sqrt(each)) @ v[:, h] for h in heads]
-    return (np.concatenate(mixed, axis=1) @ array(module.out.weight).T).mean(0)
+    return (attended(x @ array(module.into.weight).T, HEADS) @ array(module.out.weight).T).mean(0)
 
 
 def tokens_first(made, states, places, renormalise):
@@ -137,13 +140,10 @@ def wide_layer(made, states, places, renormalise):
 
 def post_norm_layer(layer, x):
     """A transformer encoder layer over one sequence [time, width]."""
-    width, heads = x.shape[1], []
     joint = x @ array(layer.attention.in_proj_weight).T + array(layer.attention.in_proj_bias)
-    for own in np.split(np.arange(width), layer.attention.num_heads):
-        q, k, v = (joint[:, place * width + own] for place in range(3))
-        heads.append(softmax(q @ k.T / math.sqrt(len(own))) @ v)
+    mixed = attended(joint, layer.attention.num_heads)
     out, widen, narrow = layer.attention.out_proj, layer.widen, layer.narrow
-    x = normalised(x + np.concatenate(heads, 1) @ array(out.weight).T + array(out.bias), layer.norm1)
+    x = normalised(x + mixed @ array(out.weight).T + array(out.bias), layer.norm1)
     inner = gelu(x @ array(widen.weight).T + array(widen.bias))
     return normalised(x + inner @ array(narrow.weight).T + array(narrow.bias), layer.norm2)
 
@@ -191,10 +191,7 @@ METHODS = [
 @pytest.mark.parametrize(("formula", "config", "shape"), METHODS)
 def test_agrees_with_numpy(formula, config, shape, gone, renormalise):
     torch.manual_seed(1)
-    made = config.build(made_shape(**{"layers": 5, "width": WIDTH, **shape}))
-    with torch.no_grad():  # zeros and ones hide what is left out
-        for parameter in made.parameters():
-            parameter.add_(0.3 * torch.randn_like(parameter))
+    made = moved(config.build(made_shape(**{"layers": 5, "width": WIDTH, **shape})))
     states = made_states(made.states, TOKENS, WIDTH)
     without = [made.states[place] for place in gone if place < len(made.states)]
     places = [place for place, state in enumerate(made.states) if state not in without]

@@ -23,10 +23,6 @@ LENGTHS = torch.tensor([3, 1, 4])
 SMALL = {"fusion": "head2toe", "batch_size": 16, "epochs": 4, "lr": 0.05, "weight_decay": 0.0}
 
 
-def inputs(seed=0):
-    return made_states(STATES, int(LENGTHS.sum()), WIDTH, seed)
-
-
 def made(**settings):
     torch.manual_seed(1)
     return Head2ToeConfig(**settings).build(made_shape(n_outputs=LABELS, layers=L, width=WIDTH))
@@ -45,7 +41,7 @@ def numpy_probe(fusion, states):
 
 
 def test_agrees_with_numpy_in_both_rounds_and_without_layers_that_keep_nothing():
-    fusion, states = made(fraction=0.25), inputs()
+    fusion, states = made(fraction=0.25), made_states(STATES, int(LENGTHS.sum()), WIDTH)
     with torch.no_grad():
         fusion.probe.bias.copy_(torch.tensor([0.1, -0.2, 0.3]))
     assert fusion.live() == STATES

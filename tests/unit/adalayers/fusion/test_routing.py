@@ -8,7 +8,7 @@ from adalayers.config import trial_config
 from adalayers.fusion.routing import RoutingConfig
 from tests.helpers.formulas import array, normalised, read, softmax
 from tests.helpers.mixing import read_at
-from tests.helpers.states import encoder, made_shape, made_states
+from tests.helpers.states import encoder, made_shape, made_states, moved
 
 L, WIDTH, K, LABELS = 3, 6, 4, 3
 STATES = encoder(*range(1, L + 1))
@@ -16,14 +16,11 @@ LENGTHS = torch.tensor([1, 3, 9, 2])
 
 
 def made(k=None, *, hidden=0, per_token=False):
-    """Routing with every parameter moved from its start: zeros and ones hide what is left out."""
+    """Routing with every parameter moved from its start."""
     torch.manual_seed(1)
     config = RoutingConfig(**read_at(k), hidden_vectors=hidden, heads=2)
     fusion = config.build(made_shape("token" if per_token else "sequence", LABELS, layers=L, width=WIDTH))
-    with torch.no_grad():
-        for parameter in fusion.parameters():
-            parameter.add_(0.3 * torch.randn_like(parameter))
-    return fusion
+    return moved(fusion)
 
 
 def inputs(lengths=LENGTHS, seed=0):

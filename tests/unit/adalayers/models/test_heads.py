@@ -74,10 +74,9 @@ def test_dropout_drops_a_share_p_and_keeps_the_mean(p):
     assert abs(float(neighbours)) < 5 / len(x) ** 0.5, "elements of one random number are not independent"
 
 
-ENCODER, DECODER = Stream("encoder", 4), Stream("decoder", 4)
-TEXTS = Shape("sequence", 2, (ENCODER,), 16, "bert")
+TEXTS = Shape("sequence", 2, (Stream("encoder", 4),), 16, "bert")
 WORDS = dataclasses.replace(TEXTS, head="token")
-CAUSAL = dataclasses.replace(WORDS, streams=(DECODER,), family="gpt2")
+CAUSAL = dataclasses.replace(WORDS, streams=(Stream("decoder", 4),), family="gpt2")
 
 
 POOLED = [("first-token", [1.0, 5.0]), ("last-token", [3.0, 5.0]), ("mean", [2.0, 5.0])]

@@ -16,12 +16,10 @@ from tests.helpers.made_tokens import made_tokens, token_data
 from tests.helpers.refusing import refused
 from tests.helpers.tiny import tiny_backbone
 
-SMALL = {"k": 8, "heads": 2, "adapter_width": 4}
-
 
 def saved(source, folder, **changes):
     data = token_data(source)
-    model = build_model(LayerMixConfig(**SMALL, **changes), data.shape, source, seed=3)
+    model = build_model(LayerMixConfig(k=8, heads=2, adapter_width=4, **changes), data.shape, source, seed=3)
     model.prepare_training()
     with torch.no_grad():
         for parameter in model.parameters():

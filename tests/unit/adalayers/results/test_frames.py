@@ -133,13 +133,13 @@ def test_claims_are_of_the_rows_and_not_of_an_older_page(copy):
     pd.testing.assert_frame_equal(again, results.claims, check_dtype=False)
 
 
-@pytest.mark.parametrize("column", ["val/matthews", "seed"])
-def test_a_score_that_is_no_number_is_named(column, copy):
+@pytest.mark.parametrize(("column", "cell"), [("val/matthews", "=1+1"), ("seed", "=1+1"), ("seed", "1e999")])
+def test_a_score_or_seed_that_is_no_number_is_named(column, cell, copy):
     trials = pd.read_csv(copy / "trials.csv", dtype=str, keep_default_na=False)
-    trials.loc[len(trials) - 1, column] = "=1+1"
+    trials.loc[len(trials) - 1, column] = cell
     trials.to_csv(copy / "trials.csv", index=False)
     for read in (lambda results: results.trials, lambda results: results.arms):
-        said = rf"{column} of trial {trials['trial_id'].iloc[-1]} is '=1\+1', no number"
+        said = rf"{column} of trial {trials['trial_id'].iloc[-1]} is '{re.escape(cell)}', no number"
         refused(said, read, adalayers.results(copy))
 
 

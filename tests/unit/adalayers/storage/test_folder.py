@@ -5,6 +5,7 @@ import functools
 import os
 import stat
 import time
+from unittest import mock
 
 import pytest
 from pyarrow import fs
@@ -114,10 +115,7 @@ def test_files_have_the_users_permissions(folder):
 def test_a_write_that_fails_leaves_the_old_file_and_nothing_else(folder, monkeypatch, number, said):
     folder.write_bytes("trials.csv", b"old")
 
-    def fail(*_):
-        raise OSError(number, os.strerror(number))
-
-    monkeypatch.setattr(folders.os, "fsync", fail)
+    monkeypatch.setattr(folders.os, "fsync", mock.Mock(side_effect=OSError(number, os.strerror(number))))
     with pytest.raises(CannotWrite, match=said) as failed:
         folder.write_bytes("trials.csv", b"new")
     assert isinstance(failed.value, BadInput)
@@ -162,20 +160,16 @@ CALLS = {
 }
 
 
-@pytest.fixture
-def store(request, monkeypatch, silent):
-    """A folder in a store that accepts what is asked and never answers."""
-    monkeypatch.setenv("AWS_ACCESS_KEY_ID", "key")
-    monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", "secret")
-    return Folder(f"{request.param}endpoint_override={silent.replace(':', '%3A')}")
-
-
 # One of S3: while a call of an earlier client goes unanswered, making the next client takes six seconds.
 UNANSWERED = [(S3, "exists"), *((GS, call) for call in CALLS)]
 
 
-@pytest.mark.parametrize(("store", "call"), UNANSWERED, indirect=["store"])
-def test_a_store_that_does_not_answer_is_named_in_time(store, call, monkeypatch):
+@pytest.mark.parametrize(("uri", "call"), UNANSWERED)
+def test_a_store_that_does_not_answer_is_named_in_time(uri, call, monkeypatch, silent):
+    """A store accepts what it is sent and never answers."""
+    monkeypatch.setenv("AWS_ACCESS_KEY_ID", "key")
+    monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", "secret")
+    store = Folder(f"{uri}endpoint_override={silent.replace(':', '%3A')}")
     monkeypatch.setattr(folders, "CALL_SECONDS", 0.3)
     monkeypatch.setattr(folders, "SLOW_SECONDS", 0.3)
     began = time.monotonic()

@@ -64,11 +64,6 @@ def store(tmp_path, monkeypatch):
     return there
 
 
-def stamped(store, **more):
-    driver = {"host": "far", "pid": 1, "since": "then", "command": "python studies/x.py", "id": "other"}
-    store.write_json(STAMP, {**driver, "time": time.time(), **more})
-
-
 def within_time(holds):
     """Return whether something holds within what a busy machine takes."""
     end = time.monotonic() + 30
@@ -124,9 +119,10 @@ def test_of_some_that_begin_at_once_one_goes_on(store, tmp_path, monkeypatch):
 
 def test_a_driver_that_stood_still_for_too_long_writes_nothing_more(store, monkeypatch, capsys):
     left = threading.Event()
+    other = {"host": "far", "pid": 1, "since": "then", "command": "python studies/x.py", "id": "other"}
     monkeypatch.setattr(lock.os, "_exit", lambda code: left.set())
     with one_driver(store.child("study"), "x"):
         # Again where a renewal that had read its own stamp wrote it over this one.
-        assert within_time(lambda: stamped(store) or left.wait(0.5))
+        assert within_time(lambda: store.write_json(STAMP, {**other, "time": time.time()}) or left.wait(0.5))
     assert "process 1 on far, since then" in capsys.readouterr().err
     assert store.read_json(STAMP)["pid"] == 1, "nor takes the other's stamp away"

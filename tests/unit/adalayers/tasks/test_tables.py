@@ -214,12 +214,10 @@ def test_words_and_tags_of_column_files_are_what_is_written(tmp_path):
     universal = "\t".join(["1", "It", "it", "PRON", *"_____", "SpaceAfter=No"]) + "\n\n"
     assert read(tmp_path / "universal", universal * 2, ending="conllu").columns == ("1", "3")
     contracted = "1\tI\tO\n2-3\tdon't\t_\n2\tdo\tO\n3\tn't\tO\n3.1\tgo\tO\n\n1\tIt\tO\n"
-    split, _ = only(tmp_path / "contracted", contracted, "conllu")
-    assert split["1"] == [["I", "do", "n't"], ["It"]]
+    assert only(tmp_path / "contracted", contracted, "conllu")[0]["1"] == [["I", "do", "n't"], ["It"]]
     hashtags, _ = only(tmp_path / "hashtags", "#EU B-ORG\nis O\n\n#it O\nis O\n", "conll")
     assert hashtags["0"] == [["#EU", "is"], ["#it", "is"]]
-    empty, _ = only(tmp_path / "empty", "EU\tORG\nrejects\t\n\nit\t\n\n", "conll")
-    assert empty["1"] == [["ORG", ""], [""]]
+    assert only(tmp_path / "empty", "EU\tORG\nrejects\t\n\nit\t\n\n", "conll")[0]["1"] == [["ORG", ""], [""]]
     assert only(tmp_path / "closed", "EU\tORG\t\nis\tO\t\n", "conll")[0]["1"] == [["ORG", "O"]]
     blanks, _ = only(tmp_path / "blanks", "10\xa0000 O\na\u3000b X\n\nc O\n", "conll")
     assert blanks["0"] == [["10\xa0000", "a\u3000b"], ["c"]]

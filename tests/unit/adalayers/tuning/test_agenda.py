@@ -588,10 +588,7 @@ def test_rates_that_were_interrupted_go_on_and_those_that_failed_are_tried_again
 
 
 def test_an_arm_keeps_the_rate_that_it_was_confirmed_with(folder):
-    def stop(job):
-        return "failed" if tried([job]) == [("alpha=8", 1e-2, 0)] else None
-
-    run(agenda(folder, **RATED), by_rate, stop)
+    run(agenda(folder, **RATED), by_rate, lambda job: tried([job]) == [("alpha=8", 1e-2, 0)] and "failed")
     more = run(agenda(folder, **RATED, seeds=3), by_rate)
     assert not tried(more), "the rate that failed is not asked for again: its arm has been confirmed"
     assert {(job.arm, job.config.lr) for job in more} == {(arm, 1e-3) for arm in NAMES}

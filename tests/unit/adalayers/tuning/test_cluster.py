@@ -2,6 +2,7 @@
 
 import signal
 import subprocess
+from unittest import mock
 
 import pytest
 from ray.exceptions import GetTimeoutError, TaskUnschedulableError
@@ -91,10 +92,7 @@ def test_a_machine_that_shares_no_results_or_has_other_software_is_named(tmp_pat
 
 @pytest.mark.parametrize("error", [TaskUnschedulableError("gone"), GetTimeoutError()])
 def test_a_machine_that_has_left_is_done_without(error, tmp_path, monkeypatch, capsys):
-    def fails(answer, timeout):
-        raise error
-
-    monkeypatch.setattr("ray.get", fails)
+    monkeypatch.setattr("ray.get", mock.Mock(side_effect=error))
     listed = [{"NodeID": "other", "Alive": True}, {"NodeID": "node", "Alive": False}]
     monkeypatch.setattr("ray.nodes", lambda: listed)
     assert cluster._judged(*MACHINE, None, [Folder(tmp_path)], "word") == []

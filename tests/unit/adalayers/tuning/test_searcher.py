@@ -38,15 +38,6 @@ def reports(scheduler, number, epoch, best, **more):
     return scheduler.on_trial_result(None, trial(number), metrics)
 
 
-def decision(scheduler, **last):
-    """Nine good trials end their first epoch; then a poor one reports `last`."""
-    for number in range(9):
-        scheduler.on_trial_add(None, trial(number))
-        reports(scheduler, number, 1, 0.9)
-    scheduler.on_trial_add(None, trial(9))
-    return reports(scheduler, 9, 1, 0.1, **last)
-
-
 @pytest.mark.parametrize(
     ("name", "last", "decided"),
     [
@@ -57,8 +48,13 @@ def decision(scheduler, **last):
     ],
 )
 def test_a_poor_trial_is_stopped_that_has_something_to_go(name, last, decided):
+    """Nine good trials end their first epoch; then a poor one reports `last`."""
     scheduler = searching(name)
-    assert decision(scheduler, **last) == decided
+    for number in range(9):
+        scheduler.on_trial_add(None, trial(number))
+        reports(scheduler, number, 1, 0.9)
+    scheduler.on_trial_add(None, trial(9))
+    assert reports(scheduler, 9, 1, 0.1, **last) == decided
     assert scheduler._searcher.stopped == ({(0, "t9")} if decided == STOP else set())
 
 

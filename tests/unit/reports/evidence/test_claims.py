@@ -76,9 +76,8 @@ def test_fewer_than_six_pairs_give_no_verdict_and_no_interval():
     constant = pair([0.5] * 6)  # no spread to compute from
     assert (constant.n, constant.verdict) == (6, "not enough evidence")
     assert {constant.low, constant.high, constant.p_value, constant.at_most} == {None}
-    lacking = analysed(("control", "a"), 6)[0]
-    lacking = replace(lacking, covered={**lacking.covered, "a": [1, 2, 3, 4, 5]})
-    assert pair(np.linspace(0.5, 0.501, 6), analyses=[lacking]).verdict == "not enough evidence"
+    lacking = analysed(("control", "a"), 6, covered={"control": [*range(1, 7)], "a": [*range(1, 6)]})
+    assert pair(np.linspace(0.5, 0.501, 6), analyses=lacking).verdict == "not enough evidence"
 
 
 def test_no_difference_has_the_interval_of_two_one_sided_tests():
@@ -145,9 +144,8 @@ def test_what_joins_later_is_judged_by_extensions_alone():
     names = ("control", "a", "new")
     scores = by_seed({"control": np.linspace(0.4, 0.41, 9), "a": np.linspace(0.4, 0.6, 9)})
     scores["new"] = {seed: score + 0.1 + 0.001 * (seed % 3) for seed, score in scores["control"].items()}
-    looks = [*analysed(names[:2], 6, 9), *analysed(names, 9, extension=True)]
+    looks = [*analysed(names[:2], 6, 9), *analysed(names, 9, extension=True, level=0.005)]
     looks[1].covered["new"] = [*range(1, 10)]
-    looks[2] = replace(looks[2], level=0.005)
     before, after = (found(request(names), scores, looks[:count])[1] for count in (2, 3))
     assert (before.verdict, before.n, before.low) == ("not enough evidence", 9, None)
     assert (after.verdict, after.analyses, after.comparisons) == ("better", 3, 2)
@@ -257,8 +255,7 @@ def test_what_had_failed_at_an_analysis_stays_withheld_there_when_it_has_run_aga
     first = replace(first, failed={"a": [3]})
     (claim,) = found(PAIR, scores, [first])
     assert (claim.verdict, claim.withheld) == ("not enough evidence", True)
-    (again,) = analysed(scores, 8, extension=True)
-    (claim,) = found(PAIR, scores, [first, replace(again, level=0.005)])
+    (claim,) = found(PAIR, scores, [first, *analysed(scores, 8, extension=True, level=0.005)])
     assert (claim.n, claim.verdict, claim.withheld) == (8, "not enough evidence", False)
 
 

@@ -9,7 +9,7 @@ from scipy import stats
 from adalayers.results.interim_analyses import CROSSED
 from adalayers.study import Factor
 from reports.evidence.omnibus import MATTERS, omnibus, permutation_p_values, spread_ratio
-from tests.helpers.made_scores import GRID, analysed, request
+from tests.helpers.made_scores import GRID, analysed, by_seed, request
 
 EFFECTS = [(0,), (1,), (0, 1)]
 
@@ -36,15 +36,11 @@ def test_an_interaction_alone_is_no_effect_of_its_factors_and_equal_scores_show_
     assert permutation_p_values(np.tile([[0.4], [0.5]], 4), [2, 2], EFFECTS).tolist() == [1.0] * 3
 
 
-def scores(seeds: int, effect: float = 0.05, unequal: float = 1.0):
-    """Return scores of the grid: the effect of alpha 512, and how many times as much alpha 8 varies."""
-    rng = np.random.default_rng(0)
-    made = {}
-    for arm, config in GRID.items():
-        level = 0.4 + effect * (config["alpha"] == 512)
-        sd = 0.01 * (unequal if config["alpha"] == 8 else 1.0)
-        made[arm] = {seed: level + sd * rng.normal() for seed in range(1, seeds + 1)}
-    return made
+def scores(seeds: int, unequal: float = 1.0):
+    """Return scores of the grid: alpha 512 is 0.05 better, and alpha 8 varies so many times as much."""
+    rng, better, sds = np.random.default_rng(0), {512: 0.05}, {8: 0.01 * unequal}
+    rows = {arm: (better.get(of["alpha"], 0.0), sds.get(of["alpha"], 0.01)) for arm, of in GRID.items()}
+    return by_seed({arm: 0.4 + gain + sd * rng.normal(size=seeds) for arm, (gain, sd) in rows.items()})
 
 
 def test_a_complete_crossing_is_asked_for_each_factor_and_their_interaction():

@@ -1,5 +1,7 @@
 """The bootstrap over examples, against scores of the same draws, a formula, and files with something missing."""
 
+from dataclasses import replace
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -78,9 +80,7 @@ def test_variance_of_accuracy_is_the_sampling_variance_of_a_mean(tmp_path):
     request, whole = loaded.study.request, {1, 2, 3, 4, 5, 6}
     factor = next(pair for pair in request.comparisons if pair.kind == "factor")
     contrasts = dict(enumerate([(PAIR, whole), (PAIR, {2, 4}), (factor.weights, whole)]))
-    variances, notes = example_variances(
-        loaded.predictions, loaded.trials, request, "test", contrasts, ("a", "b"), shared=range(20)
-    )
+    variances, notes = example_variances(loaded, "test", contrasts, range(20))
     assert (notes, set(variances)) == ([], {0, 1, 2})
     for place, (weights, seeds) in contrasts.items():
         per_example = sum(
@@ -106,7 +106,7 @@ def test_groups_are_drawn_whole_so_that_clustered_errors_widen_the_interval(tmp_
 
     def variances(predictions: pd.DataFrame):
         contrasts = {0: (PAIR, [1, 2, 3, 4, 5, 6])}
-        return example_variances(predictions, trials, loaded.study.request, "test", contrasts, ("a", "b"))
+        return example_variances(replace(loaded, predictions=predictions, trials=trials), "test", contrasts)
 
     weights = trials.query("stage == 'confirm'").set_index("trial_id")["arm"].map(PAIR).dropna()
     by_group = rows.pivot_table(index="group", columns="trial_id", values="wrong")[weights.index]

@@ -55,6 +55,7 @@ FAULTS = {
     "no score": ({"test/matthews": ""}, "1 completed trial without a test/matthews"),
     "others": (lambda rows: rows.assign(prediction=rows["label"]), "its predictions give 1.000000"),
     "half a seed": ({"seed": "1.5"}, "its seed is 1.5, no whole number"),
+    "an endless seed": ({"seed": "1e999"}, "it has no seed"),
     "fewer": (lambda rows: rows[:40], "predictions.parquet has 40 rows of test, the study 60 examples"),
     "twice": (lambda rows: pd.concat([rows[1:], rows[-1:]]), "predictions.parquet has 60 rows of test"),
 }

@@ -37,7 +37,10 @@ NAMES = ("alpha", "entropy_weight")
 """Of factors: columns of `trials.csv`."""
 
 
-def hostile(made: MadeUp) -> MadeUp:
+@pytest.mark.parametrize("tokens", [False, True])
+def test_no_text_of_data_or_files_is_markup(tmp_path, tokens):
+    made = MadeUp(seeds=2, search=14, evaluations=2, tokens=tokens, failed=(("best", 2),))
+    made = with_published(with_single_layers(made)) if tokens else made
     made.study |= {name: spoilt(made.study[name], name) for name in made.study}
     made.study["environment"]["dataset"]["distribution"] = {"train": {f"yes{HOSTILE}": 3, "no": 5}}
     request = made.study["request"]
@@ -48,13 +51,6 @@ def hostile(made: MadeUp) -> MadeUp:
         row["error"] = f"an error{HOSTILE}"
     for row in made.predictions:
         row |= {name: f"{row[name]}{HOSTILE}" for name in ("label", "prediction")}
-    return made
-
-
-@pytest.mark.parametrize("tokens", [False, True])
-def test_no_text_of_data_or_files_is_markup(tmp_path, tokens):
-    made = MadeUp(seeds=2, search=14, evaluations=2, tokens=tokens, failed=(("best", 2),))
-    made = hostile(with_published(with_single_layers(made)) if tokens else made)
     evidence = Evidence(load(made.write(tmp_path / f"odd{HOSTILE.replace('/', '')}")))
     with without_figures():
         write_cover(tmp_path)
