@@ -25,7 +25,7 @@ def study(name: str, /, **flags: Any) -> StudyResults | AllResults:
     Args:
         name: The study's.
         flags: Those of its command line, with `_` for `-`: a text or number, True for a flag alone, a list for several
-            values, `set` a dictionary. None, False and what is empty leave a flag out.
+            values, `set` a dictionary. None, False and an empty list or dictionary leave a flag out.
 
     Returns:
         The results of the study, of all cases where there are several backbones or datasets; of those that have
@@ -50,7 +50,7 @@ def _words(flags: Mapping[str, Any]) -> list[str]:
     """Return flags as a command line has them."""
     words: list[str] = []
     for name, value in flags.items():
-        if value is None or value is False or value in ({}, [], ()):
+        if value is None or value is False or (isinstance(value, Mapping | list | tuple) and not value):
             continue
         words.append(f"--{name.replace('_', '-')}")
         if isinstance(value, Mapping):

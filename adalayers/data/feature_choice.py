@@ -34,7 +34,7 @@ def feature_choice(
         prepared: Backbone and data.
         asked: memory, disk, live or auto.
         cache: Folder of the store.
-        resources: What a trial takes: of GPUs one, where they do not say.
+        resources: What a trial takes; one GPU where they do not say.
     """
     states = f"{size(prepared.store_bytes)} of hidden states"
     if asked != "auto":

@@ -91,17 +91,18 @@ class Predictor:
         tokens, labels = Encoded(ids, np.cumsum([0, *lengths])), torch.empty(0, device=self.device)
         for batch in extraction_batches(lengths):
             states = {} if self._base is None else hidden_states(self._base, tokens, batch, self.device)
-            own = torch.from_numpy(lengths[batch])
-            read = Batch(states, own, labels, None, rows=batch, examples=batch, tokens=tokens)
+            of_each = torch.from_numpy(lengths[batch])
+            read = Batch(states, of_each, labels, None, rows=batch, examples=batch, tokens=tokens)
             for name, task in self.tasks.items():
                 outputs = task.forward_batch(read)
-                of_each = outputs.split(own.tolist()) if task.shape.per_token else outputs
-                for i, output in zip(batch, of_each, strict=True):
+                by_text = outputs.split(of_each.tolist()) if task.shape.per_token else outputs
+                for i, output in zip(batch, by_text, strict=True):
                     if not output.isfinite().all():
                         raise BadInput(
                             f"wanted finite outputs of {name!r}, got others for {texts[i][:60]!r}; take another copy"
                         )
                     predictions[i][name] = prediction_of(self.tasks[name], texts[i], tokenized[i], output)
+            del states, read  # before the next batch's are made
         return predictions
 
 

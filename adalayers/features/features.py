@@ -334,10 +334,12 @@ def _fill(
     device: torch.device | None,
     on_progress: Progress,
 ) -> None:
-    """Compute what a store lacks, in the order of `extraction_batches`; one that is there whole is begun again."""
+    """Compute what a store lacks, in the order of `extraction_batches`.
+
+    One that is there whole, which is damaged, is begun again.
+    """
     device = device or torch.device("cuda" if torch.cuda.is_available() else "cpu")
-    lengths, backbone = np.diff(encoded.offsets), backbone.to(device)
-    batches = extraction_batches(lengths)
+    batches = extraction_batches(lengths := np.diff(encoded.offsets))
     spec = {
         "key": key,
         "computed_with": {"torch": torch.__version__, "device": device.type, "batch_tokens": EXTRACT_TOKENS},
@@ -350,6 +352,7 @@ def _fill(
     beyond = begun == to_json({**spec, "stored_as": "float32"})
     for stored_as in ("float32",) if beyond else dict.fromkeys((str(key["precision"]), "float32")):
         _require_room(folder, stored_bytes(source, encoded, stored_as))
+        backbone = backbone.to(device)
         with contextlib.closing(store.Writer(folder, {**spec, "stored_as": stored_as})) as writer:
             done = sum(map(len, batches[: writer.batches]))
             try:

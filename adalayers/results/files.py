@@ -120,7 +120,7 @@ def answers(column: pd.Series) -> pd.Series:
 def read_trials(folder: Folder, *, advice: str = RESTORE) -> pd.DataFrame:
     """Read `trials.csv`; text columns stay text (an empty `arm` is "").
 
-    Raises `BadInput`, which ends in the advice, for a file that is damaged, cut off, or holds a trial twice.
+    Raises `BadInput`, which ends in the advice, for a file that is damaged, cut off, or has a trial twice or of no stage.
     """
     lost = "the rows of the trials, on which all else rests, are lost or in doubt"
     try:
@@ -134,6 +134,8 @@ def read_trials(folder: Folder, *, advice: str = RESTORE) -> pd.DataFrame:
         frame[texts] = pd.read_csv(io.BytesIO(text), dtype=str, keep_default_na=False, usecols=texts)[texts]
         if again := frame.loc[frame["trial_id"].duplicated(), "trial_id"].tolist():
             raise ValueError(f"it has trial {again[0]} more than once")
+        if unsaid := frame.loc[frame["stage"] == "", "trial_id"].tolist():
+            raise ValueError(f"trial {unsaid[0]} has no stage")
         if not text.endswith(b"\n"):
             raise ValueError("it ends within a row")
     except (ValueError, OSError) as error:

@@ -68,7 +68,7 @@ class TrialRow:
         found = {name: cell if name in TEXTS else _value(cell) for name, cell in there.items()}
         columns = [name for name in there if name.startswith("config/") or name in _SETTINGS]
         settings = {name.removeprefix("config/"): found.pop(name) for name in columns}
-        return cls(**{"trial_id": "", "stage": "", **own}, seed=seed, settings=settings, found=found)
+        return cls(**{"trial_id": "", **own}, seed=seed, settings=settings, found=found)
 
     def cells(self) -> dict[str, Cell]:
         """Return the row by column."""

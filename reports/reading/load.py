@@ -17,6 +17,7 @@ from adalayers.results.measures import MEASURES, damaged
 from adalayers.results.rescoring import contradictions
 from adalayers.results.study_file import RequestRecord, StudyFile, read_study
 from adalayers.storage.folder import Folder
+from adalayers.storage.redaction import redacted
 from reports.reading.frames import numbers
 from reports.words import count
 
@@ -53,10 +54,11 @@ def load(folder: Folder | str | Path) -> Loaded:
     """
     try:
         return _load(files.study_folder(folder))
-    except BadInput:  # a store that does not answer
+    except BadInput:  # one kind is an OSError too: a store that does not answer
         raise
     except OSError as error:
-        raise BadInput(f"could not read the results in {getattr(folder, 'uri', folder)}: {error}") from error
+        place = redacted(getattr(folder, "uri", str(folder)))
+        raise BadInput(f"could not read the results in {place}: {error}") from error
 
 
 def _load(folder: Folder) -> Loaded:

@@ -83,9 +83,8 @@ def test_its_states_are_those_that_transformers_gives_and_padding_and_the_batch_
     total, of_layer = count_parameters(source)
     assert total == sum(parameter.numel() for parameter in model.parameters())
     assert (of_layer > 0) == (family != "albert"), "whose layers are one and the same, in no list"
-    if (
-        family != "albert"
-    ):  # found without the table: the same kind of states, the same norm, and padding is nothing
+    if family != "albert":
+        # Found without the table: the same kind of states, the same norm, and that padding is nothing.
         found = found_out(read_config(source.folder, source.id), family)
         assert (found.kind, found.final_norm) == (source.reading.kind, source.reading.final_norm)
 

@@ -3,6 +3,7 @@
 import re
 import shutil
 
+import numpy as np
 import pytest
 
 import adalayers
@@ -35,7 +36,12 @@ def ran(monkeypatch):
 
 
 def test_a_study_runs_from_python_and_returns_its_results(ran):
-    how = {"backbone": ["minilm", "gpt2"], "seeds": 6, "set": {"k": 32, "positions": True}, "fresh": True}
+    how = {
+        "backbone": ["minilm", "gpt2"],
+        "seeds": np.int64(6),
+        "set": {"k": 32, "positions": True},
+        "fresh": True,
+    }
     results = adalayers.study("single_layer", **how, label=None, rates=[])
     words = "--backbone minilm gpt2 --seeds 6 --set k=32 positions=True --fresh"
     assert (ran["argv"], ran["program"]) == (words.split(), "adalayers study single_layer")

@@ -8,6 +8,7 @@ import threading
 import time
 from pathlib import Path
 from types import SimpleNamespace
+from unittest import mock
 
 import numpy as np
 import pytest
@@ -258,6 +259,9 @@ def test_states_that_tell_nothing_apart_are_refused_by_name(make, tmp_path, how,
     with pytest.raises(BadInput, match=f"hidden states of .*, {STATE_1.key} .*{what}"):
         make(change=lambda states: {**states, STATE_1: torch.full_like(states[STATE_1], how)})
     assert not list(tmp_path.glob("*/*"))
+    once = mock.Mock(side_effect=lambda states: {**states, STATE_1: torch.full_like(states[STATE_1], how)})
+    refused(what, make, change=once, precision="float32")
+    assert once.call_count == 1, "no more precise store is tried"
 
 
 def test_a_disk_that_is_too_small_or_a_cache_that_cannot_be_made(make, tmp_path, monkeypatch):

@@ -4,6 +4,7 @@ import io
 import json
 import re
 import shutil
+from unittest import mock
 
 import matplotlib as mpl
 import matplotlib.pyplot as plt
@@ -11,6 +12,7 @@ import pandas as pd
 import pytest
 
 import adalayers.results.files  # which leaves `adalayers.results` a function
+from adalayers.errors import Unreachable
 from adalayers.results.export import export
 from adalayers.results.frames import StudyResults
 from tests.helpers.documented import KEPT, RESULTS, ROOT, undocumented
@@ -141,6 +143,16 @@ def test_a_score_or_seed_that_is_no_number_is_named(column, cell, copy):
     for read in (lambda results: results.trials, lambda results: results.arms):
         said = rf"{column} of trial {trials['trial_id'].iloc[-1]} is '{re.escape(cell)}', no number"
         refused(said, read, adalayers.results(copy))
+
+
+def test_a_row_of_no_stage_and_a_store_that_does_not_answer_are_named(copy, monkeypatch):
+    whole = (copy / "trials.csv").read_text()
+    (copy / "trials.csv").write_text(whole.replace(",confirm,", ",,", 1))
+    refused("trial .* has no stage", lambda: adalayers.results(copy).trials)
+    (copy / "trials.csv").write_text(whole)
+    silent = mock.Mock(side_effect=Unreachable("s3://x does not answer"))
+    monkeypatch.setattr("reports.reading.load.read_study", silent)
+    assert refused("not answer", lambda: adalayers.results(copy).claims) == "s3://x does not answer"
 
 
 def test_a_file_of_rows_that_is_missing_has_none_and_one_that_is_damaged_is_named(copy):

@@ -266,10 +266,10 @@ def test_of_studies_that_begin_at_once_one_makes_the_tables(tmp_path, monkeypatc
     def opened(tracking_uri):
         with pytest.raises(Timeout):
             own_lock(tmp_path / ".mlflow.db.lock", timeout=0).acquire()
-        raise ZeroDivisionError
+        raise InterruptedError("opened")
 
     monkeypatch.setattr(mlflow, "MlflowClient", opened)
-    with pytest.raises(ZeroDivisionError):
+    with pytest.raises(InterruptedError, match="opened"):
         mlflow_session.Session(f"sqlite:///{tmp_path}/mlflow.db", **NAMES)
 
 
