@@ -120,7 +120,7 @@ def answers(column: pd.Series) -> pd.Series:
 def read_trials(folder: Folder, *, advice: str = RESTORE) -> pd.DataFrame:
     """Read `trials.csv`; text columns stay text (an empty `arm` is "").
 
-    Raises `BadInput`, which ends in the advice, for a file that is damaged, cut off, or has a trial twice or of no stage.
+    Raises `BadInput`, which ends in the advice, for a file that is damaged or cut off, or a trial twice or of no stage.
     """
     lost = "the rows of the trials, on which all else rests, are lost or in doubt"
     try:
