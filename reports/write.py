@@ -77,15 +77,15 @@ def _cases(root: Folder, built: Iterable[Evidence]) -> tuple[list[Case], list[st
     cases: list[Case] = []
     problems = []
     for directory in map(root.child, root.names()):
-        if ASIDE.search(directory.name) or not directory.exists(STUDY):
-            continue
         try:
+            if ASIDE.search(directory.name) or not directory.exists(STUDY):
+                continue
             evidence = by_uri.get(directory.uri) or Evidence(load(directory))
             kind = evidence.loaded.study.study
             if cases and kind != cases[0].study.study:
                 raise BadInput(f"{directory.name} is a study of another kind, {kind}")
             cases.append(Case(directory.name, evidence))
-        except BadInput as error:
+        except (BadInput, PermissionError) as error:
             problems.append(str(error).splitlines()[0])
     return cases, problems
 

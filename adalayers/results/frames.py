@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections import Counter
 from collections.abc import Sequence
 from functools import cached_property
@@ -16,6 +17,8 @@ from adalayers.results import files
 from adalayers.results.study_file import StudyFile, read_study
 from adalayers.results.trial_row import read_trial_rows, require_scores
 from adalayers.storage.folder import Folder, damaged
+
+logger = logging.getLogger(__name__)
 
 _OF_TRIAL = ["trial_id", "stage", "arm", "seed"]
 _DEPTH = 3
@@ -203,12 +206,15 @@ def find_studies(root: Folder) -> list[Folder]:
 
 
 def _below(directory: Folder, depth: int) -> list[Folder]:
-    if directory.exists(files.STUDY):
-        return [directory]
-    if depth == 0:
+    try:
+        if directory.exists(files.STUDY):
+            return [directory]
+        names = directory.names() if depth else []
+    except PermissionError:  # of another user
+        logger.warning(f"passed over, as it may not be read: {directory.uri}")
         return []
     # Each a root of its own: a root may be a collection of links to studies.
-    below = [Folder(directory.child(name).address) for name in directory.names()]
+    below = [Folder(directory.child(name).address) for name in names]
     return [study for folder in below for study in _below(folder, depth - 1)]
 
 

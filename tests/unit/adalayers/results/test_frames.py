@@ -15,6 +15,7 @@ import adalayers.results.files  # which leaves `adalayers.results` a function
 from adalayers.errors import Unreachable
 from adalayers.results.export import export
 from adalayers.results.frames import StudyResults
+from adalayers.storage.folder import Folder
 from tests.helpers.documented import KEPT, RESULTS, ROOT, undocumented
 from tests.helpers.golden import factorial
 from tests.helpers.pages import rebuild_claims
@@ -58,7 +59,7 @@ def test_frames_are_the_files_with_whose_rows_they_are_and_arms_those_of_the_pag
     assert re.search(r"minilm-cola: 15 arms.* \d+ better", repr(results))
 
 
-def test_all_studies_are_one_frame_each(folder, tmp_path):
+def test_all_studies_are_one_frame_each(folder, tmp_path, monkeypatch, capsys):
     every, alone = adalayers.results(folder.parents[1]), adalayers.results(folder)
     shutil.copytree(folder, folder.parent / "minilm-cola.20260501-101112")  # set aside by --fresh
     later = adalayers.results(folder.parents[1])
@@ -67,6 +68,16 @@ def test_all_studies_are_one_frame_each(folder, tmp_path):
         frame = getattr(every, name)
         assert list(frame)[:2] == ["study", "case"]
         assert len(frame) == len(getattr(alone, name))
+    exists = Folder.exists
+
+    def locked(place, name=""):
+        if place.name == "minilm-cola.20260501-101112":
+            raise PermissionError(13, "Permission denied")
+        return exists(place, name)
+
+    monkeypatch.setattr(Folder, "exists", locked)
+    assert list(adalayers.results(folder.parents[1]).studies) == list(every.studies)
+    assert "may not be read" in capsys.readouterr().err
     published = adalayers.results(RESULTS)
     assert len(published.studies) == len(KEPT)
     assert len(published.across)
