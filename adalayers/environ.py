@@ -60,7 +60,7 @@ def prepared() -> Iterator[None]:
     """Clear and set what the lists of this module say, for the block and the processes that it starts.
 
     Raises:
-        BadInput: The current folder is gone, or there is no folder for temporary files that libraries can read.
+        BadInput: As `_refuse` says.
     """
     with contextlib.ExitStack() as stack:
         cleared = [name for name in os.environ if any(fnmatch.fnmatch(name, of) for of in CLEARED)]
@@ -69,18 +69,7 @@ def prepared() -> Iterator[None]:
         stack.enter_context(inherited(changed))
         if sys.warnoptions:  # of PYTHONWARNINGS, or -W; for good: libraries warn while Python ends, too
             warnings.simplefilter("ignore")
-        try:
-            os.getcwd()
-        except OSError as error:
-            raise BadInput(
-                f"wanted a current folder, this one is gone ({error.strerror}); change to one that exists"
-            ) from None
-        try:
-            require_readable(tempfile.gettempdir())
-        except OSError as error:
-            raise BadInput(
-                f"wanted a folder for temporary files ({error.strerror}); set TMPDIR to one"
-            ) from None
+        _refuse()
         yield
 
 
@@ -127,6 +116,24 @@ def _person(stack: contextlib.ExitStack) -> dict[str, str]:
     except (KeyError, OSError, ImportError):
         person["USER"] = f"user-{os.getuid()}"
     if not Path(os.path.expanduser("~")).is_dir():
-        with contextlib.suppress(OSError):  # `prepared` says so
+        with contextlib.suppress(OSError):  # `_refuse` says so
             person["HOME"] = stack.enter_context(tempfile.TemporaryDirectory(prefix="adalayers-home-"))
     return person
+
+
+def _refuse() -> None:
+    """Refuse what no variable mends, before anything is computed.
+
+    Raises:
+        BadInput: The current folder is gone, or there is no folder for temporary files that libraries can read.
+    """
+    try:
+        os.getcwd()
+    except OSError as error:
+        raise BadInput(
+            f"wanted a current folder, this one is gone ({error.strerror}); change to one that exists"
+        ) from None
+    try:
+        require_readable(tempfile.gettempdir())
+    except OSError as error:
+        raise BadInput(f"wanted a folder for temporary files ({error.strerror}); set TMPDIR to one") from None

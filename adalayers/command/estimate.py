@@ -30,8 +30,9 @@ from adalayers.data.trial_data import SplitData
 from adalayers.errors import BadInput
 from adalayers.escaping import visible
 from adalayers.models.model import FusionModel
+from adalayers.request import StudyRequest
 from adalayers.results.files import FINISHED, TRIALS, read_trials
-from adalayers.results.study_file import splits_in_words
+from adalayers.results.study_file import StudyFile, splits_in_words
 from adalayers.states import State
 from adalayers.storage.folder import Folder
 from adalayers.tasks.task import Task
@@ -70,9 +71,7 @@ def describe(case: Case, flags: Flags) -> str:
     elsewhere = case.trained_elsewhere(environment(case, mode)).ids
     ended = set() if flags.fresh else _ended(case.folder)
     taken = 0 if request.rates else len({*elsewhere} - ended)
-    sizes = {(each.trials, each.seeds, each.until_decided) for each in (case.before.request, request)}
-    complete = case.before.runs.state == "finished" and len(sizes) == 1
-    done = total if ended and complete else min(total, len(ended))
+    done = total if ended and _is_complete(case.before, request) else min(total, len(ended))
     left = max(0, total - done - taken)
     configs = [config for config, _ in planned]
     forward, each, last = _seconds(prepared, configs, live=live, variants=len(plan.variants))
@@ -123,6 +122,12 @@ def _ended(folder: Folder) -> set[str]:
         return set()
     trials = read_trials(folder)
     return {*trials.loc[trials["status"].isin(FINISHED), "trial_id"]}
+
+
+def _is_complete(study: StudyFile, request: StudyRequest) -> bool:
+    """Return whether a study has finished with what is requested now."""
+    sizes = ((each.trials, each.seeds, each.until_decided) for each in (study.request, request))
+    return study.runs.state == "finished" and len({*sizes}) == 1
 
 
 def backbone_line(prepared: Prepared) -> str:

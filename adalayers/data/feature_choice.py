@@ -26,28 +26,26 @@ SAMPLE = 96
 
 
 def feature_choice(
-    prepared: Prepared, asked: Mode | Literal["auto"], cache: Path, resources: Resources
+    prepared: Prepared, wanted: Mode | Literal["auto"], cache: Path, resources: Resources
 ) -> tuple[Mode, str]:
-    """Return how a study has its hidden states: as asked, or for "auto" in memory or on disk where there is room.
+    """Return how a study has its hidden states: as wanted, or for "auto" in memory or on disk where there is room.
 
     Args:
         prepared: Backbone and data.
-        asked: memory, disk, live or auto.
+        wanted: memory, disk, live or auto.
         cache: Folder of the store.
         resources: What a trial takes; one GPU where they do not say.
     """
     states = f"{size(prepared.store_bytes)} of hidden states"
-    if asked != "auto":
-        return asked, f"as asked; {states}"
+    if wanted != "auto":
+        return wanted, f"as asked; {states}"
     memory, disk, gpu = free_bytes(cache)
     if missing_bytes(prepared, cache) > disk:
         return "live", f"{states} do not fit the {size(disk)} that are free for the cache"
     room, of_room = float(memory), "memory that are free"
     if gpu is not None:
-        room, of_room = (
-            gpu / max(1.0, 1.0 / (resources.gpus_per_trial or 1.0)),
-            "GPU memory that a trial can have",
-        )
+        trials = max(1.0, 1.0 / (resources.gpus_per_trial or 1.0))  # on one GPU
+        room, of_room = gpu / trials, "GPU memory that a trial can have"
     if prepared.store_bytes <= MEMORY_SHARE * room:
         return "memory", f"{states} fit the {size(room)} of {of_room}"
     why = f"{states} do not fit the {size(room)} of {of_room}; --features live computes them again instead"

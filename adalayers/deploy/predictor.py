@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 import numpy as np
 import torch
+from torch import Tensor
 
 from adalayers.backbones import loading
 from adalayers.backbones.sources import BackboneSource
@@ -87,23 +88,26 @@ class Predictor:
         self.cut += sum(text.cut for text in tokenized)
         predictions: list[dict[str, Prediction]] = [dict.fromkeys(self.tasks) for _ in texts]  # type: ignore[misc]
         lengths = np.array([len(text.ids) for text in tokenized], dtype=np.int64)
-        ids = np.concatenate([np.zeros(0, np.int64), *(text.ids for text in tokenized)])
-        tokens, labels = Encoded(ids, np.cumsum([0, *lengths])), torch.empty(0, device=self.device)
         for batch in extraction_batches(lengths):
-            states = {} if self._base is None else hidden_states(self._base, tokens, batch, self.device)
-            of_each = torch.from_numpy(lengths[batch])
-            read = Batch(states, of_each, labels, None, rows=batch, examples=batch, tokens=tokens)
-            for name, task in self.tasks.items():
-                outputs = task.forward_batch(read)
-                by_text = outputs.split(of_each.tolist()) if task.shape.per_token else outputs
-                for i, output in zip(batch, by_text, strict=True):
+            for name, outputs in self._outputs([tokenized[i] for i in batch]):
+                for i, output in zip(batch, outputs, strict=True):
                     if not output.isfinite().all():
                         raise BadInput(
                             f"wanted finite outputs of {name!r}, got others for {texts[i][:60]!r}; take another copy"
                         )
                     predictions[i][name] = prediction_of(self.tasks[name], texts[i], tokenized[i], output)
-            del states, read  # before the next batch's are made
         return predictions
+
+    def _outputs(self, batch: Sequence[TokenizedText]) -> Iterator[tuple[str, Iterable[Tensor]]]:
+        """Yield the outputs of each task for each text of a batch."""
+        lengths, every = [len(text.ids) for text in batch], np.arange(len(batch))
+        tokens = Encoded(np.concatenate([text.ids for text in batch]), np.cumsum([0, *lengths]))
+        states = hidden_states(self._base, tokens, every, self.device) if self._base is not None else {}
+        labels = torch.empty(0, device=self.device)
+        read = Batch(states, torch.tensor(lengths), labels, None, rows=every, examples=every, tokens=tokens)
+        for name, task in self.tasks.items():
+            outputs = task.forward_batch(read)
+            yield name, outputs.split(lengths) if task.shape.per_token else outputs
 
 
 def _max_length(task: FusionModel) -> int | None:

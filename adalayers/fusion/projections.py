@@ -45,6 +45,11 @@ def projected(project: nn.Linear, hidden: Float[Tensor, "tokens K"]) -> Float[Te
     return functional.layer_norm(normal, normal.shape[-1:], eps=NORM_EPS)
 
 
+def projected_term(project: nn.Linear, weight: float) -> Term:
+    """Return `weight` times what `projected` gives, as a term of a sum."""
+    return Term(weight, project.weight, gelu=True, eps=NORM_EPS)
+
+
 @dataclass(frozen=True, kw_only=True)
 class ProjectedConfig(WidthConfig):
     """What methods have in common that may read hidden states as they are, or projected as the layer mix does.
@@ -94,4 +99,4 @@ class Projected(nn.Module):
         """Return `weight` times what `forward` gives of `state`, as a term of a sum."""
         if self.project is None:
             return Term(weight)
-        return Term(weight, self.project[self._places[state]].weight, gelu=True, eps=NORM_EPS)  # type: ignore[arg-type]
+        return projected_term(self.project[self._places[state]], weight)  # type: ignore[arg-type]

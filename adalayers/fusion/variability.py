@@ -14,7 +14,7 @@ from torch.nn import functional
 
 from adalayers.errors import BadInput
 from adalayers.fusion.fusion import Fusion, Lengths, States, Term
-from adalayers.fusion.projections import NORM_EPS, ProjectedConfig, projected, projections, start_seed
+from adalayers.fusion.projections import ProjectedConfig, projected, projected_term, projections, start_seed
 from adalayers.states import Shape, State
 from adalayers.tensors.ragged import sequence_means, to_device
 
@@ -104,7 +104,7 @@ class SelectedLayer(Fusion, config=VariabilityConfig):
 
     def terms(self) -> dict[State, Term]:
         """Return the one layer that is read, as it is or projected."""
-        term = Term(1.0) if self.project is None else Term(1.0, self.project.weight, gelu=True, eps=NORM_EPS)
+        term = Term(1.0) if self.project is None else projected_term(self.project, 1.0)
         return dict.fromkeys(self.live(), term)
 
 

@@ -62,7 +62,7 @@ ROOM = {"store": 2 * GB, "missing": 2 * GB, "memory": 20 * GB, "disk": 100 * GB,
 
 
 @pytest.mark.parametrize(
-    ("asked", "change", "mode"),
+    ("wanted", "change", "mode"),
     [
         *((mode, {"disk": 0, "memory": 0}, mode) for mode in ("memory", "disk", "live")),
         ("auto", {"store": int(MEMORY_SHARE * 20 * GB)}, "memory"),
@@ -75,10 +75,10 @@ ROOM = {"store": 2 * GB, "missing": 2 * GB, "memory": 20 * GB, "disk": 100 * GB,
         ("auto", {"gpu": 6 * GB, "share": 0.5}, "disk"),
     ],
 )
-def test_as_asked_else_by_what_there_is_room_for(asked, change, mode, monkeypatch, tmp_path):
+def test_as_asked_else_by_what_there_is_room_for(wanted, change, mode, monkeypatch, tmp_path):
     room = SimpleNamespace(**ROOM | change)
     monkeypatch.setattr(feature_choice, "free_bytes", lambda cache: (room.memory, room.disk, room.gpu))
     monkeypatch.setattr(feature_choice, "missing_bytes", lambda prepared, cache: room.missing)
     prepared = SimpleNamespace(store_bytes=room.store)
-    chosen, _ = feature_choice.feature_choice(prepared, asked, tmp_path, Resources(gpus_per_trial=room.share))
+    chosen, _ = feature_choice.feature_choice(prepared, wanted, tmp_path, Resources(gpus_per_trial=room.share))
     assert chosen == mode
