@@ -80,5 +80,7 @@ def test_as_asked_else_by_what_there_is_room_for(wanted, change, mode, monkeypat
     monkeypatch.setattr(feature_choice, "free_bytes", lambda cache: (room.memory, room.disk, room.gpu))
     monkeypatch.setattr(feature_choice, "missing_bytes", lambda prepared, cache: room.missing)
     prepared = SimpleNamespace(store_bytes=room.store)
-    chosen, _ = feature_choice.feature_choice(prepared, wanted, tmp_path, Resources(gpus_per_trial=room.share))
+    chosen, _ = feature_choice.feature_choice(
+        prepared, wanted, tmp_path, Resources(gpus_per_trial=room.share)
+    )
     assert chosen == mode
